@@ -62,7 +62,19 @@ def _list_photos(file: Path, folder: Path) -> Iterator[AnnotatedPhoto | Skipped]
     for row in range(table.num_rows):
         photo = _Cell(table, picture, row, folder)
         mask = _Cell(table, drawn, row, folder) if drawn and table[drawn][row].is_valid else None
-        yield _list_photo(f"{file.stem}-{row:06d}", _name_label(table[label][row].as_py(), names), photo, mask)
+        name = f"{file.stem}-{row:06d}"
+        try:
+            yield _list_photo(name, _name_label(_read_cell(table, label, row), names), photo, mask)
+        except Unusable as error:
+            yield Skipped(name, "source", "", str(error))
+
+
+def _read_cell(table: Any, column: str, row: int) -> Any:
+    """One value of the table; Arrow checks texts when they are read, not when the file is."""
+    try:
+        return table[column][row].as_py()
+    except UnicodeDecodeError as error:
+        raise Unusable(f"the row holds a text that is not UTF-8: {error.reason}") from error
 
 
 def _find_column(table: Any, names: Sequence[str]) -> str | None:
@@ -103,7 +115,7 @@ class _Cell:
 
     def read(self) -> bytes:
         """The picture's bytes."""
-        value = self.table[self.column][self.row].as_py()
+        value = _read_cell(self.table, self.column, self.row)
         content, name = (value.get("bytes"), value.get("path")) if isinstance(value, Mapping) else (value, None)
         if content is None and name:
             return self._named_file(str(name))

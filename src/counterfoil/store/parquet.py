@@ -7,6 +7,7 @@ checksum, so a damaged file is noticed. pyarrow is imported when the first table
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -30,7 +31,6 @@ NUMBERS = {
     "double": "float64",
     "bool": "bool",
 }  # types of NumPy by those of Arrow
-_MANY_TEXTS = 20_000  # that pandas' way, which has to be loaded, reads much quicker
 _DTYPES: dict[Kind, str] = {
     "int": "int64",
     "unsigned": "uint64",
@@ -187,11 +187,11 @@ def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
 def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
     """The columns of a table, text as objects; all of them unless some are named."""
     table = read_dictionary_table(path, columns)
-    plain = {
-        name: column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
-        for name, column in table.items()
-    }
-    return _NamedColumns(path, plain)
+    return _NamedColumns(path, {name: _expand_texts(column) for name, column in table.items()})
+
+
+def _expand_texts(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any]:
+    return column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
 
 
 class _NamedColumns(dict[str, NDArray[Any]]):
@@ -210,18 +210,31 @@ def _describe_missing(name: str, path: Path, names: Sequence[str]) -> UserError:
 
 
 class TableColumns(Mapping[str, NDArray[Any]]):
-    """The columns of a table by name; each is read on first use, and kept."""
+    """The columns of a table by name; each is read on first use, and kept. `rows` says which rows count."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, rows: NDArray[np.bool_] | None = None) -> None:
+        self._path, self._rows = path, rows
         with open_parquet(path) as file:
             self._names: tuple[str, ...] = tuple(file.schema_arrow.names)
         self._columns: dict[str, NDArray[Any]] = {}
+        self._taken: dict[bytes, dict[str, NDArray[Any]]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
-            self._columns |= read_table(self._path, [name])
+            column = read_table(self._path, [name])[name]
+            self._columns[name] = column if self._rows is None else column[self._rows]
         return self._columns[name]
+
+    def take(self, places: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+        """Some rows of every column, by their places among those that count; these rows alone are kept."""
+        key = places.tobytes()
+        if key not in self._taken:
+            wanted = _number_array(places if self._rows is None else np.flatnonzero(self._rows)[places])
+            with open_parquet(self._path) as file:
+                columns = {name: _column(file.read(columns=[name])[name].take(wanted)) for name in self._names}
+            self._taken[key] = {name: _expand_texts(column) for name, column in columns.items()}
+            release_memory()
+        return self._taken[key]
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -235,6 +248,15 @@ class TableColumns(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def has_text(path: Path, name: str) -> bool:
+    """Whether a text column says anything in any row; its texts are not made into objects."""
+    import pyarrow.compute as pc
+
+    with open_parquet(path) as file:
+        longest = pc.max(pc.binary_length(file.read(columns=[name])[name])).as_py()
+    return bool(longest)
 
 
 def read_dictionary_table(
@@ -307,9 +329,18 @@ def read_numbers(values: Any) -> NDArray[Any]:
 
 
 def _read_texts(values: Any) -> NDArray[Any]:
-    """Texts of an Arrow array as objects."""
-    if len(values) > _MANY_TEXTS:
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+    """Texts of an Arrow array as objects; `to_pylist` takes three times as long, `to_numpy` loads pandas."""
     texts = np.empty(len(values), object)
-    texts[:] = values.to_pylist()
+    _, ends, content = values.buffers()
+    if values.null_count or content is None:
+        texts[:] = values.to_pylist()
+        return texts
+    ends = np.frombuffer(ends, np.int64 if str(values.type).startswith("large") else np.int32)[values.offset :]
+    places = (ends[: len(values) + 1] - ends[0]).tolist()
+    raw = memoryview(content)[ends[0] : ends[len(values)]].tobytes()
+    if raw.isascii():
+        plain = raw.decode("ascii")
+        texts[:] = [plain[start:stop] for start, stop in itertools.pairwise(places)]
+    else:
+        texts[:] = [raw[start:stop].decode() for start, stop in itertools.pairwise(places)]
     return texts

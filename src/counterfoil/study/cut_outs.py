@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from counterfoil.object_mask import MaskVerdict
-from counterfoil.study.examples import example_rank, picture_key, read_originals
+from counterfoil.study.examples import PictureKey, example_rank, list_originals, read_pictures
 from counterfoil.study.runs import Study
 from counterfoil.types import Variant
 
@@ -30,10 +30,12 @@ def choose_cut_outs(study: Study, read: CutOutReader) -> list[CutOut]:
     if study.run.collection:
         return []
     verdicts = {verdict.sample: verdict for verdict in study.masks}
-    originals = {str(variant.sample_id): variant for variant in read_originals(study)}
-    order = sorted(originals, key=lambda name: example_rank(picture_key(originals[name])))
-    doubtful = [name for name in order if name in verdicts and verdicts[name].is_doubtful]
-    others = [name for name in order if name not in doubtful]
+    doubtful: list[PictureKey] = []
+    others: list[PictureKey] = []
+    for key in sorted(list_originals(study), key=example_rank):
+        verdict = verdicts.get(key.sample_id)
+        (doubtful if verdict is not None and verdict.is_doubtful else others).append(key)
     chosen = [*doubtful[:_DOUBTFUL], *others[:_OTHERS]]
-    pictures = {name: read(originals[name]) for name in chosen}
+    originals = read_pictures(study.manifest, chosen)
+    pictures = {key.sample_id: read(originals[key][0]) for key in chosen}
     return [CutOut(name, picture, verdicts.get(name)) for name, picture in pictures.items() if picture is not None]

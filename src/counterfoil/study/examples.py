@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers, Condition
+from counterfoil.store.parquet import TableColumns
 from counterfoil.store.prediction_tables import read_variants
 from counterfoil.study.runs import Study
 from counterfoil.types import TOOL_CHECKS, Attribute, EditLevel, Variant
@@ -139,7 +140,7 @@ def _make_pairs(study: Study, chosen: Sequence[_Choice], before: Sequence[int]) 
     before_of = {
         key: PictureKey(key.sample_id, conditions[before[conditions.index(key.condition)]], 0) for key, *_ in chosen
     }
-    variants = _read_variants(study.manifest, {*before_of, *before_of.values()})
+    variants = read_pictures(study.manifest, {*before_of, *before_of.values()})
     said = _first_answers(study, variants)
     for choice in chosen:
         if choice.key in variants and before_of[choice.key] in variants:
@@ -250,7 +251,7 @@ def choose_unpaired_examples(study: Study, thumbnail: ThumbnailReader) -> Iterat
     shown: Counter[str] = Counter()
     keys = _take_in_turn(_spread_out(answers, failed), _WRONG, shown)
     keys += _take_in_turn(_spread_out(answers, ~failed & answers.scored), _RIGHT, shown)
-    variants = _read_variants(study.manifest, set(keys))
+    variants = read_pictures(study.manifest, keys)
     said = _first_answers(study, variants)
     for key in keys:
         variant, pixels = variants[key]
@@ -269,10 +270,16 @@ def choose_unpaired_examples(study: Study, thumbnail: ThumbnailReader) -> Iterat
         )
 
 
-def read_originals(study: Study) -> list[Variant]:
-    """The unedited photos of a study."""
-    unedited = study.manifest["attribute"] == "original"
-    return read_variants({name: column[unedited] for name, column in study.manifest.items()})
+def list_originals(study: Study) -> list[PictureKey]:
+    """The unedited photos of a study, one picture of each."""
+    table = study.manifest
+    rows = np.flatnonzero(table["attribute"] == "original")
+    columns = (table[name][rows] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
+    keys = [
+        PictureKey(sample, Condition(attribute, edit, level), int(replicate))
+        for sample, attribute, edit, level, replicate in zip(*columns, strict=True)
+    ]
+    return list({key.sample_id: key for key in keys}.values())
 
 
 def picture_key(variant: Variant) -> PictureKey:
@@ -341,14 +348,15 @@ def _first_answers(
     return {model: table.first_answers(wanted) for model, table in study.predictions.items()}
 
 
-def _read_variants(table: Mapping[str, NDArray[Any]], wanted: set[PictureKey]) -> dict[PictureKey, tuple[Variant, str]]:
+def read_pictures(table: TableColumns, wanted: Collection[PictureKey]) -> dict[PictureKey, tuple[Variant, str]]:
     """The manifest's rows of these pictures, and the hashes of their pixels."""
+    wanted = set(wanted)
     columns = (table[name] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
     rows = [
         row
         for row, (sample, attribute, edit, level, replicate) in enumerate(zip(*columns, strict=True))
         if (sample, (attribute, edit, level), int(replicate)) in wanted
     ]
-    chosen = {name: column[rows] for name, column in table.items()}
+    chosen = table.take(np.array(rows, np.intp))
     variants = zip(read_variants(chosen), chosen["sha256"], strict=True)
     return {picture_key(variant): (variant, pixels) for variant, pixels in variants}

@@ -196,17 +196,9 @@ def details_from_tables(
     `answers` are those of the same tables, where they were converted before.
     """
     answers = answers_from_tables(tables) if answers is None else answers
-    variants = _text(tables, "variant_id")
-    donor_labels = (
-        _Text(tuple(donors.get(word, "") for word in variants.words), variants.codes)
-        if donors
-        else _Text(("",), np.zeros(len(variants.codes), np.intp))
-    )
+    donor_labels = _look_up(tables, donors or {})
     labels, (label, answer, donor) = _labels([_text(tables, "label"), _text(tables, "rank_1"), donor_labels])
     first, second = (_numbers(tables, name).astype(np.float64) for name in ("score_1", "score_2"))
-    places = np.full((len(variants.words), 2), np.nan)
-    if centres:
-        places = np.array([centres.get(word, (np.nan, np.nan)) for word in variants.words]).reshape(-1, 2)
     return Details(
         answers=answers,
         labels=labels,
@@ -216,7 +208,7 @@ def details_from_tables(
         top_score=first,
         other_score=np.where(label == answer, second, first),
         donor=donor,
-        centre=places[variants.codes],
+        centre=_look_up_centres(tables, centres or {}, len(label)),
     )
 
 
@@ -241,6 +233,35 @@ def _text(tables: Tables, name: str) -> _Text:
         own = np.array([places.setdefault(word, len(places)) for word in words], dtype=np.intp)
         parts.append(own[codes] if len(own) else np.zeros(0, np.intp))
     return _Text(tuple(places), np.concatenate(parts))
+
+
+def _look_up(tables: Tables, texts: Mapping[str, str]) -> _Text:
+    """The text of each row's variant; empty where it has none. Only distinct texts become entries of the coding."""
+    places = {"": 0}
+    parts = [np.zeros(0, np.intp)]
+    for table in tables.values():
+        if not texts:
+            parts.append(np.zeros(len(table["score_1"]), np.intp))
+            continue
+        words, codes = _words_and_codes(table["variant_id"])
+        own = (places.setdefault(texts.get(word, ""), len(places)) for word in words)
+        parts.append(np.fromiter(own, np.intp, len(words))[codes])
+    return _Text(tuple(places), np.concatenate(parts))
+
+
+def _look_up_centres(
+    tables: Tables, centres: Mapping[str, tuple[float, float]], rows: int
+) -> NDArray[np.float64]:  # (rows, 2), x and y
+    """The object's centre in each row's variant; NaN where it is not known."""
+    if not centres:
+        return np.full((rows, 2), np.nan)
+    unknown, parts = (np.nan, np.nan), []
+    for table in tables.values():
+        words, codes = _words_and_codes(table["variant_id"])
+        own = [np.fromiter((centres.get(word, unknown)[axis] for word in words), np.float64, len(words))
+               for axis in (0, 1)]  # fmt: skip
+        parts.append(np.stack(own, axis=1)[codes])
+    return np.concatenate(parts)
 
 
 def _labels(columns: Sequence[_Text]) -> tuple[tuple[str, ...], list[NDArray[np.intp]]]:

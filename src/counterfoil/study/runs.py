@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from counterfoil.statistics.natural_ground import NaturalGround, measure_natural
 from counterfoil.statistics.photo_use import AttributeUse, measure_use
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
-from counterfoil.store.parquet import TableColumns
+from counterfoil.store.parquet import TableColumns, has_text
 from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
 from counterfoil.study.background_answers import BackgroundAnswer, measure_background_answers
 from counterfoil.study.comparability import check_comparable
@@ -96,11 +96,12 @@ class Study:
         return {attribute: prefer_scene(self.answers, own) for attribute, own in main.items()}
 
     @cached_property
-    def manifest(self) -> Mapping[str, NDArray[Any]]:
+    def manifest(self) -> TableColumns:
         """The columns of `variants.parquet`, doubled pictures left out; of several runs the first: all are alike."""
-        table = TableColumns(self.folders[0] / "variants.parquet")
-        doubled = np.isin(table["attribute"].astype(str), sorted(TOOL_CHECKS))
-        return {name: column[~doubled] for name, column in table.items()} if doubled.any() else table
+        path = self.folders[0] / "variants.parquet"
+        attribute = TableColumns(path)["attribute"]
+        ordinary = np.fromiter((word not in TOOL_CHECKS for word in attribute), bool, len(attribute))
+        return TableColumns(path, None if ordinary.all() else ordinary)
 
     @cached_property
     def masks(self) -> list[MaskVerdict]:
@@ -175,7 +176,7 @@ class Study:
     @cached_property
     def has_pictures(self) -> bool:
         """Whether the models were shown pictures by this program; imported answers come without."""
-        return any(self.manifest["sha256"])
+        return has_text(self.folders[0] / "variants.parquet", "sha256")
 
     @property
     def has_originals(self) -> bool:
