@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +20,7 @@ from counterfoil.assets.embedded_networks import build_click_network
 from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import UserError
 from counterfoil.object_mask import Bytes, ObjectMask, hard_object, mask_overlap
+from counterfoil.sources.pixels import hash_pixels
 from counterfoil.store.result_cache import ResultCache, Stored, name_result
 from counterfoil.types import Sample
 
@@ -35,6 +38,7 @@ CLICK = 5  # pixels: radius of a click in the input of the network that takes on
 DISPUTED = (0.72, 0.9)
 DISPUTE_SIDE, DISPUTE_ROUNDS = 256, 3  # pixels of the longer side at which they do, and rounds
 FEWEST = 32  # pixels of the object and of the background whose colours can be told
+_REMEMBERED = 64  # answers of 0.4 MB, by pictures: a thread for each core works on a photo of its own
 _SIDE, _CLICK_SIDE = 320, 400  # pixels of the networks' inputs
 _MEAN = np.array((0.485, 0.456, 0.406), np.float32)
 _STD = np.array((0.229, 0.224, 0.225), np.float32)
@@ -101,6 +105,47 @@ class SalienceNetwork:
         source, target = self._session.get_inputs()[0].name, self._session.get_outputs()[0].name
         answer = self._session.run([target], {source: ready.transpose(2, 0, 1)[None]})[0]
         return np.asarray(answer[0, 0], np.float32)
+
+
+class SalienceMemory:
+    """A network of salience with its last answers: of one picture several things are asked, with several masks.
+
+    Example:
+        >>> import numpy as np
+        >>> asked = []
+        >>> memory = SalienceMemory(lambda image: asked.append(image) or np.zeros((2, 2), np.float32))
+        >>> image = np.zeros((4, 4, 3), np.uint8)
+        >>> memory(image) is memory(image.copy()), len(asked)
+        (True, 1)
+    """
+
+    def __init__(self, ask: Callable[[Bytes], NDArray[np.float32]]) -> None:
+        self._ask = ask
+        self._answers: OrderedDict[tuple[tuple[int, ...], str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, image: Bytes) -> NDArray[np.float32]:
+        """The network's answer at its own size, read-only."""
+        key = image.shape, hash_pixels(image)
+        with self._lock:
+            known = self._answers.get(key)
+            if known is not None:
+                self._answers.move_to_end(key)
+        return self._add(key, self._ask(image)) if known is None else known
+
+    def _add(self, key: tuple[tuple[int, ...], str], answer: NDArray[np.float32]) -> NDArray[np.float32]:
+        answer.flags.writeable = False
+        with self._lock:
+            self._answers[key] = answer
+            if len(self._answers) > _REMEMBERED:
+                self._answers.popitem(last=False)
+        return answer
+
+    def __getstate__(self) -> Callable[[Bytes], NDArray[np.float32]]:
+        return self._ask  # a copy in another process begins empty
+
+    def __setstate__(self, ask: Callable[[Bytes], NDArray[np.float32]]) -> None:
+        self.__init__(ask)  # type: ignore[misc]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from counterfoil.edits.fill_quality import (
 from counterfoil.edits.patch_match import OpenPicture
 from counterfoil.edits.smooth_fill import fill_smoothly
 from counterfoil.errors import Unusable
-from counterfoil.segmentation import SalienceNetwork
+from counterfoil.segmentation import SalienceMemory, SalienceNetwork
 
 FillName: TypeAlias = Literal[
     "exemplar", "exemplar, other sources", "exemplar after MI-GAN", "MI-GAN", "MI-GAN, mirrored", "smooth", "known"
@@ -226,7 +226,7 @@ def load_fills(network: bool = True) -> Fills:
     weights = find_inpainting_weights().path if network else None
     judge = SalienceNetwork(fetch_asset("u2netp"))
     painter = InpaintingNetwork(weights) if weights is not None else None
-    return Fills(network=painter, find_salience=judge.raw_salience, judged=True)
+    return Fills(network=painter, find_salience=SalienceMemory(judge.raw_salience), judged=True)
 
 
 def load_same_fills(record: str) -> Fills:
