@@ -7,6 +7,7 @@ scene.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -117,7 +118,8 @@ def _measure_salience(subject: Subject, donor: Subject) -> float:
     find_salience = donor.tools.fills.find_salience
     if find_salience is None:
         return 0.0
-    return float((find_salience(_show(subject, donor, find_open_scene(subject, donor))) > SALIENT).mean())
+    scene = _show(subject, donor, find_open_scene(subject, donor))
+    return donor.once_stored(("salience of a scene", scene), lambda: float((find_salience(scene) > SALIENT).mean()))
 
 
 def _show(subject: Subject, donor: Subject, window: SceneWindow) -> Bytes:
@@ -130,10 +132,14 @@ def _measure_other_objects(subject: Subject, donor: Subject) -> float:
     find_salience = donor.tools.fills.find_salience
     if find_salience is None:
         return 0.0
-    salience = find_salience(stand_in_scene(subject, donor, find_open_scene(subject, donor)).picture.image)
-    hard = subject.hard_object.astype(np.float32)
-    clear = 1 - cv2.resize(hard, salience.shape[::-1], interpolation=cv2.INTER_AREA)
-    return float(((salience > SALIENT) * clear).mean())
+    shown, hard = stand_in_scene(subject, donor, find_open_scene(subject, donor)).picture.image, subject.hard_object
+
+    def measure() -> float:
+        salience = find_salience(shown)
+        clear = 1 - cv2.resize(hard.astype(np.float32), salience.shape[::-1], interpolation=cv2.INTER_AREA)
+        return float(((salience > SALIENT) * clear).mean())
+
+    return donor.once_stored(("other objects in a scene", shown, hard), measure)
 
 
 def _has_room(donor: Subject) -> bool:
@@ -173,21 +179,36 @@ def _list_places(donor: Subject, shape: tuple[int, ...]) -> Iterator[_Place]:
         wide, high = shape[1] / (cover * zoom * width), shape[0] / (cover * zoom * height)
         if shape[0] > MOST_ENLARGED * high * donor.photo.alpha.shape[0]:
             return
-        for top in np.linspace(inside.top, inside.top + inside.height - high, STEPS).tolist():
-            for left in np.linspace(inside.left, inside.left + inside.width - wide, STEPS).tolist():
-                window = SceneWindow(*(round(value, 4) for value in (left, top, wide, high)))
-                if not _count_hole(sums, window):
-                    yield _Place(window, zoom)
+        across, down = _Starts.spread(inside.left, inside.width, wide), _Starts.spread(inside.top, inside.height, high)
+        for row, column in np.argwhere(_count_hole(sums, across, down) == 0).tolist():
+            yield _Place(SceneWindow(across.starts[column], down.starts[row], across.extent, down.extent), zoom)
+
+
+class _Starts(NamedTuple):
+    """Where windows of one extent begin along a side, as shares of it."""
+
+    starts: list[float]
+    extent: float
+
+    @classmethod
+    def spread(cls, first: float, free: float, extent: float) -> _Starts:
+        """Windows spread evenly over what is free."""
+        starts = np.linspace(first, first + free - extent, STEPS).tolist()
+        return cls([round(start, 4) for start in starts], round(extent, 4))
+
+    def locate(self, length: int) -> tuple[list[int], list[int]]:
+        """The pixels at which the windows begin and end along a side of this length."""
+        ends = [math.ceil((start + self.extent) * length) for start in self.starts]
+        return [max(0, int(start * length)) for start in self.starts], [min(length, end) for end in ends]
 
 
 def _sum_hole(donor: Subject) -> NDArray[np.int32]:
     return np.asarray(cv2.integral(donor.hole.astype(np.uint8)), np.int32)
 
 
-def _count_hole(sums: NDArray[np.int32], window: SceneWindow) -> int:
-    """The pixels of the hole that a window shows."""
+def _count_hole(sums: NDArray[np.int32], across: _Starts, down: _Starts) -> NDArray[np.int32]:
+    """The pixels of the hole that each window shows, (windows down, windows across)."""
     height, width = (length - 1 for length in sums.shape)
-    top, left = max(0, int(window.top * height)), max(0, int(window.left * width))
-    bottom = min(height, int(np.ceil((window.top + window.height) * height)))
-    right = min(width, int(np.ceil((window.left + window.width) * width)))
-    return int(sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left])
+    (tops, bottoms), (lefts, rights) = down.locate(height), across.locate(width)
+    upper, lower = sums[tops], sums[bottoms]
+    return np.asarray(lower[:, rights] - upper[:, rights] - lower[:, lefts] + upper[:, lefts], np.int32)
