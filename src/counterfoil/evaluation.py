@@ -61,6 +61,7 @@ from counterfoil.store.parts import PartStore, part_name
 from counterfoil.store.picture_collection import Collection, LabelledPictures, ensure_sample
 from counterfoil.store.piece_plan import PiecePlan, check_same_plan, choose_size, publish_plan, read_plan
 from counterfoil.store.prediction_tables import RenderedVariant, read_sanity
+from counterfoil.store.result_cache import NO_CACHE, ResultCache
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import Model, Picture, Provenance, Run, Sample, SanityRecord, Skipped, StoredVariant, Variant
 
@@ -104,7 +105,7 @@ class EvaluationPlan:
     pictures: LabelledPictures  # with the models' labels; every picture belongs to a sample
     skipped: tuple[Skipped, ...]
     empty_classes: tuple[str, ...] = ()  # a collection names no classes besides those of its pictures
-    results_folder: Path | None = None  # finished pictures are shown as they are, and models always asked
+    results: ResultCache = NO_CACHE  # finished pictures are shown as they are, and models always asked
     sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
     mixed: tuple[str, ...] = ()  # a note where machines of several kinds made the parts
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from counterfoil import __version__
@@ -33,7 +32,7 @@ from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.segmentation import DEFAULT_SEGMENTER, Segmenter, check_segmenter, keep_masks, make_segmenter
 from counterfoil.store.piece_plan import group_models
-from counterfoil.store.result_cache import open_result_cache
+from counterfoil.store.result_cache import ResultCache, open_result_cache
 from counterfoil.types import EditLevel, Model, Picture, Run, Sample, SanityRecord, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
@@ -156,9 +155,9 @@ class RunPlan:
         return Tools(fills=fills, allow_cut=self.recipe.allow_cut, cache=open_result_cache(cache_folder()))
 
     @property
-    def results_folder(self) -> Path | None:
-        """Where results of earlier runs are taken from; None where none are."""
-        return self.tools.cache.folder
+    def results(self) -> ResultCache:
+        """The results of earlier runs."""
+        return self.tools.cache
 
     @property
     def paints_on_gpu(self) -> bool:

@@ -21,6 +21,7 @@ from counterfoil.statistics.answers import Answers
 from counterfoil.store.folder_mirror import describe_place, open_folder, push_folder
 from counterfoil.store.mask_table import MASK_TABLE
 from counterfoil.store.prediction_tables import locate_predictions
+from counterfoil.store.result_cache import ResultCache
 from counterfoil.store.run_checksums import record_checksums
 from counterfoil.study.judgements import Judgement
 from counterfoil.study.predictions import open_predictions
@@ -41,8 +42,8 @@ class ExecutionPlan(Protocol):
         """The models' names as in the tables."""
 
     @property
-    def results_folder(self) -> Path | None:
-        """Where results of earlier runs are taken from; None where none are."""
+    def results(self) -> ResultCache:
+        """The results of earlier runs; without a folder where none are used."""
 
     @property
     def empty_classes(self) -> tuple[str, ...]:
@@ -138,7 +139,9 @@ class Result:
     @property
     def _thumbnails(self) -> ThumbnailCache:
         ready = {} if self.thumbnails is None else self.thumbnails.jpegs
-        return ThumbnailCache((self.folder,), self.plan.picture, keep=self.folder, ready=ready)
+        return ThumbnailCache(
+            (self.folder,), self.plan.picture, keep=self.folder, ready=ready, results=self.plan.results
+        )
 
     def log(self, tracker: str) -> None:
         """Log the figures and the report to "mlflow" or "wandb"; raises `UserError` where it is not installed."""

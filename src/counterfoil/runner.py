@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -69,6 +69,7 @@ from counterfoil.store.piece_plan import (
     read_samples,
 )
 from counterfoil.store.prediction_tables import RenderedVariant, ToolTrace, read_sanity
+from counterfoil.stored_outcomes import StoredOutcomes, may_store
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Source, Variant
 from counterfoil.worker_pool import LocalEngine, cores
@@ -228,6 +229,9 @@ class PhotoWork(PieceWork[Sample]):
 
     def process(self, item: Sample, request: ItemRequest) -> Outcome:
         """Render a photo's variants and run the models, batch by batch; failed variants are listed as skipped."""
+        known = self._recall(item, request)
+        if known is not None:
+            return known
         planned, unplanned = self._planned(item, request.layer)
         try:
             self.plan.renderer.subject(item.id)
@@ -238,6 +242,7 @@ class PhotoWork(PieceWork[Sample]):
         outcome = Outcome(predictions={model.name: [] for model in request.models}, skipped=unplanned, mask=verdict)
         refused: list[tuple[int, Skipped]] = []  # with the place of the picture in the plan
         batch_size, share = self.plan.config.batch_size, 1 / (1 + len(request.models))
+        batches: list[int] = []  # pictures of each
         for start in range(0, len(planned), batch_size):  # the pixels of one batch at a time
             batch = list(enumerate(planned))[start : start + batch_size]
             pictures = self._add_measured(item, self._render(item, batch, refused, request, share), outcome, refused)
@@ -246,6 +251,7 @@ class PhotoWork(PieceWork[Sample]):
                     self._write(variant, picture)
             images = [picture.image for _, picture in pictures]
             shown = outcome.rendered[len(outcome.rendered) - len(pictures) :]
+            batches.append(len(shown))
             with share_inputs(images):
                 for model in request.models:
                     answers = predict_once(model, shown, images, batch_size, self.plan.tools.cache)
@@ -256,7 +262,22 @@ class PhotoWork(PieceWork[Sample]):
         _check_conservation(item, planned, outcome, refused)
         outcome.skipped += [row for _, row in sorted(refused, key=lambda pair: pair[0])]
         self.plan.renderer.finish(item.id, may_lend=self.plan.takes_donors)
+        if self._may_store:
+            self._outcomes(request.layer).keep(item, outcome, batches)
         return outcome
+
+    @cached_property
+    def _may_store(self) -> bool:
+        return may_store(self.plan)
+
+    def _outcomes(self, layer: int) -> StoredOutcomes:
+        return StoredOutcomes(self.plan, (self.pieces.digest, self.pieces.layers[layer].digest))
+
+    def _recall(self, item: Sample, request: ItemRequest) -> Outcome | None:
+        """What an earlier run made of the photo; None where something is missing, or pictures are to be written."""
+        if self._write is not None or not self._may_store:
+            return None
+        return self._outcomes(request.layer).recall(item, request.models)
 
     def _planned(self, sample: Sample, layer: int) -> tuple[list[Variant], list[Skipped]]:
         """The variants of one layer of edits, and those of them that cannot be planned."""

@@ -99,7 +99,7 @@ def print_models(plan: ExecutionPlan) -> None:
         click.echo(f"{model.name}: {_describe_preprocessing(model.preprocessing)}{scoring}")
     if checked := plan.run.tool_checks:
         click.echo(f"tool checks: pictures of {checked} photos are also made with another fill and another mask")
-    if (results := plan.results_folder) is not None and results.is_dir():
+    if (results := plan.results.folder) is not None and results.is_dir():
         click.echo(f"what earlier runs stored of the same photos (fills, masks, answers) is taken from {results}")
     for name, record in plan.run.sanity.items():
         judgement = judge_record(record)

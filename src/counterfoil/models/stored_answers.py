@@ -39,18 +39,27 @@ def predict_once(
     variants = [one.variant for one in shown]
     if not (cache.is_lasting and gives_same_bits(model)):
         return predict(model, variants, images, batch_size)
-    about = [(one.sha256, one.variant.label) for one in shown]
-
-    def restore(stored: Stored) -> list[Prediction]:
-        return [
-            Prediction(variant.id, tuple(ranked), tuple(scores), *rest)
-            for variant, (ranked, scores, *rest) in zip(variants, stored.facts, strict=True)
-        ]
-
     return cache.once(
-        name_result("answers", model.identity, about), lambda: predict(model, variants, images, batch_size),
-        _store_answers, restore,
+        _name_answers(model, shown), lambda: predict(model, variants, images, batch_size),
+        _store_answers, lambda stored: _read_answers(stored, shown),
     )  # fmt: skip
+
+
+def recall_answers(model: Model, shown: Sequence[RenderedVariant], cache: ResultCache) -> list[Prediction] | None:
+    """The stored answers of a model that gives the same bits to these pictures; None where it has to be asked."""
+    stored = cache.recall(_name_answers(model, shown))
+    return None if stored is None else _read_answers(stored, shown)
+
+
+def _name_answers(model: Model, shown: Sequence[RenderedVariant]) -> str:
+    return name_result("answers", model.identity, [(one.sha256, one.variant.label) for one in shown])
+
+
+def _read_answers(stored: Stored, shown: Sequence[RenderedVariant]) -> list[Prediction]:
+    return [
+        Prediction(one.variant.id, tuple(ranked), tuple(scores), *rest)
+        for one, (ranked, scores, *rest) in zip(shown, stored.facts, strict=True)
+    ]
 
 
 def _store_answers(predictions: Sequence[Prediction]) -> Stored:

@@ -29,7 +29,11 @@ from counterfoil.store.files import is_half_written, write_atomically
 
 VARIABLE = "COUNTERFOIL_RESULTS_MB"  # how much is kept; 0 turns the cache off
 DEFAULT_MB = 2048
-_CODE = ("edits", "assets", "models", "segmentation.py", "object_mask.py", "types.py")  # what results are made by
+_CODE = (  # what results are made by
+    "assets", "edits", "mask_quality.py", "models", "object_mask.py", "painters", "runner.py", "segmentation.py",
+    "sources", "store/prediction_tables.py", "stored_outcomes.py", "study/thumbnails.py", "types.py",
+    "variant_renderer.py",
+)  # fmt: skip
 _LIBRARIES = ("numpy", "opencv-python-headless", "onnxruntime", "pillow")
 _HASH_BYTES = 32
 _LOOKS = 64  # how often the folder is measured while as much is written as may be kept
@@ -199,9 +203,9 @@ def _describe_maker() -> str:
     """What results depend on besides their input: the code, the libraries, and the processor's instructions."""
     package, digest = Path(__file__).parents[1], hashlib.sha256()
     for place in (package / name for name in _CODE):
-        files = sorted(place.glob("*.*")) if place.is_dir() else [place]
+        files = sorted(place.rglob("*.*")) if place.is_dir() else [place]
         for file in files:
-            if file.is_file():
+            if file.is_file() and file.suffix != ".pyc":
                 digest.update(file.name.encode() + file.read_bytes())
     return " ".join((__version__, digest.hexdigest(), *map(_find_version, _LIBRARIES), *_describe_processor()))
 

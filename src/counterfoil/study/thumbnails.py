@@ -27,6 +27,7 @@ from counterfoil.sources.pixels import hash_pixels
 from counterfoil.statistics.answers import NO_FAILURE
 from counterfoil.store.files import write_atomically
 from counterfoil.store.prediction_tables import RenderedVariant
+from counterfoil.store.result_cache import NO_CACHE, ResultCache, Stored, name_result
 from counterfoil.study.examples import POOL, example_rank, flips_per_model, picture_key
 from counterfoil.types import TOOL_CHECKS, EditLevel, Picture, Prediction, Variant
 
@@ -66,16 +67,22 @@ class ThumbnailCache:
     load: PictureLoader
     keep: Path | None = None
     ready: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # JPEGs made before, by hash of the pixels
+    results: ResultCache = NO_CACHE  # of earlier runs, in which a picture may have had the same pixels
 
     def read(self, variant: Variant, pixels: str) -> bytes | None:
         """Return a JPEG of the variant whose pixels have this hash; None where neither it nor its photo is at hand."""
         for folder in self.folders:
             if kept := _read_whole(_path(folder, pixels)):
                 return kept
-        jpeg = self.ready.get(pixels) or self._make(variant, pixels)
+        jpeg = self.ready.get(pixels) or self._recall(pixels) or self._make(variant, pixels)
         if jpeg is not None and self.keep is not None:
             _write_whole(_path(self.keep, pixels), jpeg)
+            self.results.keep(name_result("thumbnail", pixels), Stored(None, (np.frombuffer(jpeg, np.uint8),)))
         return jpeg
+
+    def _recall(self, pixels: str) -> bytes | None:
+        stored = self.results.recall(name_result("thumbnail", pixels))
+        return None if stored is None else stored.planes[0].tobytes()
 
     def cut_out(self, variant: Variant) -> bytes | None:
         """Return a JPEG of the object alone, on stripes; None where the photo is not at hand."""
