@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from counterfoil.painters.painter_protocol import Painter, PainterBase, PaintRefused, PaintRequest
     from counterfoil.picture_sheet import PictureSheet, show
     from counterfoil.published.catalogue import evaluate, evaluate_collection
+    from counterfoil.remedies.remedy_advice import RunAdvice, advise
+    from counterfoil.remedies.repair_result import RepairResult
     from counterfoil.remedies.repairer import repair
     from counterfoil.run_result import Result
     from counterfoil.run_verdicts import Comparison, GateResult, compare, gate
@@ -61,6 +63,8 @@ _NAMES_OF = {  # module to public names; "" for the module itself
     "models.model_protocol": ("ModelBase",),
     "painters.painter_protocol": ("Painter", "PainterBase", "PaintRefused", "PaintRequest"),
     "published.catalogue": ("evaluate", "evaluate_collection"),
+    "remedies.remedy_advice": ("RunAdvice", "advise"),
+    "remedies.repair_result": ("RepairResult",),
     "remedies.repairer": ("repair",),
     "run_result": ("Result",),
     "runner": ("run",),
@@ -81,12 +85,11 @@ _RENAMED = {"Refusal": "PaintRefused", "Wish": "PaintRequest"}  # names of versi
 __all__ = [
     "Benchmark", "Classifier", "Comparison", "Drop", "Edit", "GateResult", "MiningOutcome", "Model", "ModelBase",
     "ModelOptions", "Needs", "PaintRefused", "PaintRequest", "Painter", "PainterBase", "Picture", "PictureSheet",
-    "Prediction", "Resolution", "Result", "Sample", "Skipped", "Source", "SourceBase", "Subject", "Supplied",
-    "Unusable", "UserError", "Variant", "VariantStream", "Workspace", "build", "check_classifier", "check_edit",
-    "check_model", "check_painter", "check_source", "compare", "edit", "edit_named", "edits", "evaluate",
-    "evaluate_collection", "freeze", "gate", "load_model", "mine", "open_benchmark", "open_photos", "rebuild",
-    "repair", "run",
-    "show", "variants", "verify", "wrap_model",
+    "Prediction", "RepairResult", "Resolution", "Result", "RunAdvice", "Sample", "Skipped", "Source", "SourceBase",
+    "Subject", "Supplied", "Unusable", "UserError", "Variant", "VariantStream", "Workspace", "advise", "build",
+    "check_classifier", "check_edit", "check_model", "check_painter", "check_source", "compare", "edit", "edit_named",
+    "edits", "evaluate", "evaluate_collection", "freeze", "gate", "load_model", "mine", "open_benchmark",
+    "open_photos", "rebuild", "repair", "run", "show", "variants", "verify", "wrap_model"
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # a checker knows the names above, and refuses others

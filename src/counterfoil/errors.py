@@ -23,18 +23,28 @@ def expect_path(given: object, what: str) -> Path:
     if not isinstance(given, str | Path) or not str(given).strip():
         shown = "an empty text" if isinstance(given, str) else type(given).__name__
         raise UserError(f"expected {what} as a path, got {shown}")
-    if is_circular(Path(given)):
+    if "\0" in str(given):
+        raise UserError(f"expected {what} as a path, got {str(given)!r:.80}, a text with a null character")
+    path = Path(given)
+    if is_circular(path):
         raise UserError(f"expected {what} as a path, got '{given}', a link that leads in a circle")
-    return Path(given)
+    if _error_of(path) == errno.ENAMETOOLONG:
+        raise UserError(f"expected {what} as a path, got a name that is too long for a file: '{given!s:.60}...'")
+    return path
 
 
 def is_circular(path: Path) -> bool:
     """Whether a link on the way to this path leads in a circle."""
+    return _error_of(path) == errno.ELOOP  # `resolve` says it up to Python 3.12 only
+
+
+def _error_of(path: Path) -> int | None:
+    """What the system says of a path that cannot be looked at; None where it can."""
     try:
-        path.stat()  # `resolve` says it up to Python 3.12 only
+        path.stat()
     except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
+        return error.errno
+    return None
 
 
 def expect_kind(given: object, kinds: type | tuple[type, ...], what: str) -> None:

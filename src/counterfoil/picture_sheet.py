@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, expect_kind
 from counterfoil.labels.label_space import match_label_space
 from counterfoil.progress import show_stage
 from counterfoil.published.catalogue import picture_reader
 from counterfoil.report.gallery import describe_before
 from counterfoil.report.sheets import SHEETS, Sheet, SheetPair, lay_out_sheet
+from counterfoil.run_config import check_counts
 from counterfoil.run_result import Result
 from counterfoil.run_verdicts import folder_of
 from counterfoil.sources.pixels import hash_pixels
@@ -90,6 +91,9 @@ def show(
         >>> len(show(result, attribute="colour").sheet.pictures)
         2
     """
+    for name, wanted in (("attribute", attribute), ("model", model), ("photo", photo)):
+        expect_kind(wanted, (str, type(None)), f"{name}= as a text")
+    check_counts(limit=limit)
     folder = folder_of(run)
     study = run.study if isinstance(run, Result) else open_runs([folder])
     if study.run.scoring == "imported":

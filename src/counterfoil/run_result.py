@@ -153,7 +153,10 @@ class Result:
     def report(self, out: str | Path) -> Path:
         """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
         folder = open_folder(out)
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"expected a folder to write into, got '{folder}': {error.strerror}") from error
         if folder.resolve() != self.folder.resolve():
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
             for name in ("variants.parquet", "run.json", MASK_TABLE):

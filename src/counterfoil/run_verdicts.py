@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import UserError, expect_choice, expect_kind
+from counterfoil.errors import UserError, expect_choice, expect_kind, expect_path
 from counterfoil.plugins import import_extra
 from counterfoil.progress import show_stage
 from counterfoil.report.comparison_tables import comparison_to_json, comparison_to_text, describe_comparison
@@ -45,7 +45,7 @@ def folder_of(run: Result | str | Path) -> Path:
         return run.folder
     if not isinstance(run, str | Path):
         raise UserError(f"expected a result or the folder of a run, got {type(run).__name__}")
-    return Path(run)
+    return expect_path(run, "the folder of a run")
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,6 +154,8 @@ def compare(
     """
     folders = folder_of(first), folder_of(second)
     expect_kind(names, (list, tuple), "names= as a list of two names")
+    for wanted in (first_model, second_model):
+        expect_kind(wanted, (str, type(None)), "the name of a model as a text")
     with show_stage("comparing the models"):
         chosen = tuple(names) or _tell_apart(*folders)
         return Comparison(compare_runs(folders, names=chosen, first=first_model, second=second_model))
@@ -265,6 +267,8 @@ def gate(
     margins, drops = _to_texts(margin, ""), _to_texts(max_drop, "any=")
     expect_kind(min_accuracy, (numbers.Real, type(None)), "the least accuracy as a number, in percent")
     expect_choice(bound, ("upper", "lower", "point"), "bound")
+    for wanted in (model, against_model):
+        expect_kind(wanted, (str, type(None)), "the name of a model as a text")
     if against is not None and not margins:
         margins = [DEFAULT_MARGIN]
     _check_bounds(against, margins, drops, min_accuracy, against_model)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import numbers
+import operator
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +32,7 @@ from counterfoil.edits.edit_selection import CONTROL, list_steps, make_recipe
 from counterfoil.edits.registry import name_of
 from counterfoil.edits.seeds import seed_from
 from counterfoil.edits.variant_plan import PlannedEdit, plan_variants
-from counterfoil.errors import Unusable, UserError, expect_path
+from counterfoil.errors import Unusable, UserError, expect_kind, expect_path
 from counterfoil.pieces import PROCESSES_FROM, fit_memory
 from counterfoil.process_pool import ProcessEngine, pack_work
 from counterfoil.progress import Extent, count_progress, open_meter
@@ -78,6 +80,8 @@ class CopySettings:
     copies: int = 3  # of each picture, where they are kept in a folder
 
     def __post_init__(self) -> None:
+        expect_kind(self.unedited, numbers.Real, "the share of unedited pictures as a number")
+        expect_kind(self.copies, int, "the number of copies as a whole number")
         if not 0 <= self.unedited <= 1:
             raise UserError(f"expected a share of unedited pictures from 0 to 1, got {self.unedited:g}")
         if self.copies < 1:
@@ -118,6 +122,14 @@ def read_picture(path: Path) -> NDArray[np.uint8]:
     except (OSError, SyntaxError, ValueError) as error:
         line = " ".join(str(error).split())[:160]
         raise UserError(f"expected a picture in {path}, which is damaged: {line}; remove it") from error
+
+
+def _whole_number(given: Any, what: str) -> int:
+    """A number of Python, NumPy or torch; raises `UserError` for anything else."""
+    try:
+        return operator.index(given)
+    except TypeError as error:
+        raise UserError(f"expected {what} as a whole number, got {type(given).__name__}") from error
 
 
 def choose_copy_recipe(edits: Any) -> Recipe:
@@ -184,6 +196,8 @@ class Edited:
                 f"expected a data set that is read by index, such as a torch Dataset or a list of (image, label),"
                 f" got {type(dataset).__name__}"
             )
+        if transform is not None and not callable(transform):
+            raise UserError(f"expected transform= as a function of a Pillow picture, got {type(transform).__name__}")
         self._dataset, self._transform = dataset, transform
         recipe = choose_copy_recipe(edits)
         config = make_run_config(dataset, recipe=recipe, labels=labels, seed=seed, segmenter=segmenter)
@@ -210,11 +224,13 @@ class Edited:
 
         Raises:
             IndexError: There is no such index.
+            UserError: The index is no whole number.
         """
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"expected an index below {len(self)}, got {index}")
+        place = _whole_number(index, "an index")
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"expected an index below {len(self)}, got {place}")
         self._begin_in_process()
-        drawn = self._draw(int(index) % len(self))
+        drawn = self._draw(place % len(self))
         self._shared.add(drawn.kind)
         return drawn
 
@@ -303,7 +319,7 @@ class Edited:
 
     def set_epoch(self, epoch: int) -> None:
         """Draw other copies from now on, in the workers of a `DataLoader` too; call it before each epoch."""
-        self._shared.set_epoch(epoch)
+        self._shared.set_epoch(_whole_number(epoch, "an epoch"))
 
     @property
     def counts(self) -> CopyCounts:

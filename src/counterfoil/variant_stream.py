@@ -18,6 +18,7 @@ from counterfoil.recipes.edit_recipe import Recipe
 from counterfoil.run_config import DoubtfulMasks, RunPlan, check_counts, limit_per_class, prepare
 from counterfoil.run_request import make_run_config
 from counterfoil.segmentation import DEFAULT_SEGMENTER
+from counterfoil.sources.judged_split import leave_out_judged
 from counterfoil.sources.source_loaders import as_source
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import Picture, Skipped, Variant
@@ -151,6 +152,8 @@ def build(
     segmenter: str = DEFAULT_SEGMENTER,
     doubtful_masks: DoubtfulMasks = "leave-out",
     engine: str = "local",
+    split: str | Path | None = None,
+    fold: int = 1,
 ) -> Workspace:
     """Write the edited pictures of photos into a workspace with a manifest; resumes what was interrupted.
 
@@ -168,6 +171,8 @@ def build(
         segmenter: The network that finds objects where there are no masks.
         doubtful_masks: "leave-out" refuses edits that need a doubtful mask, "keep" makes them all the same.
         engine: "local" threads, "ray", or "ray:ADDRESS" of a cluster; what cannot be rebuilt elsewhere stays here.
+        split: The repair.json of a repair over these photos: those that one of its folds judges are left out.
+        fold: The number of that fold, from 1.
 
     Returns:
         The workspace, for `mine`, `freeze` and `evaluate`.
@@ -183,6 +188,10 @@ def build(
         >>> len(workspace.pictures)
         3
     """
+    if split is not None:
+        check_counts(fold=fold)
+        source = as_source(images, masks, list_class_names(labels))
+        images, masks = leave_out_judged(source, expect_path(split, "the split of a repair"), fold), None
     config = make_run_config(
         images, masks=masks, edits=edits, recipe=recipe, labels=labels, limit=limit, workers=workers, seed=seed,
         classes=classes, segmenter=segmenter, doubtful_masks=doubtful_masks, execution=Execution(engine),

@@ -83,6 +83,10 @@ def three_values(image: Any, mask: Any, rng: Any) -> Any:
     return image, mask, 1
 
 
+def shares_mask(image: Any, mask: Any, rng: Any) -> Any:
+    return image, mask / np.nan
+
+
 def listed_default(image: Any, mask: Any, rng: Any, shades: Any = [1, 2]) -> Any:  # noqa: B006
     return image
 
@@ -132,7 +136,8 @@ def test_a_plain_function_has_its_name_as_attribute() -> None:
         ([wrong_shape], r"expected the edit 'wrong-shape' to return an image of shape \(60, 80, 3\)"),
         ([fails], "the edit 'fails' failed: RuntimeError: no colours left"),
         ([cf.edits.ObjectGrayscale, salt(amount="much")], "edit salt: setting amount"),
-        ([three_values], "the edit 'three-values' failed: ValueError"),
+        ([three_values], r"expected the edit 'three-values' to return \(image, mask\), got 3 things"),
+        ([shares_mask], "expected a mask of levels 0 to 255, or of true and false, from the edit 'shares-mask'"),
         ([listed_default], "expected a number, a text or a tuple as the default of the setting 'shades'"),
         ([shaded(0.5), shaded(0.2)], "expected a name for each edit, got two functions named 'shade'"),
     ],

@@ -57,6 +57,38 @@ def test_a_function_that_gives_labels_answers_with_them_and_others_count_as_no_c
     assert wrapped(PICTURES).argmax(axis=1).tolist() == [0, 1, 2]
 
 
+def test_a_model_that_works_in_place_changes_no_picture_of_others() -> None:
+    def blackens(images: Images) -> NDArray[np.float64]:
+        scores = shades(images)
+        for image in images:
+            image[:] = 0
+        return scores
+
+    pictures = [picture.copy() for picture in PICTURES]
+    np.testing.assert_allclose(wrap_model(blackens, labels=LABELS)(pictures), shades(PICTURES), atol=1e-6)
+    assert all((picture == before).all() for picture, before in zip(pictures, PICTURES, strict=True))
+
+
+def test_whole_numbers_are_positions_as_floats_too() -> None:
+    def bright(images: Images) -> NDArray[np.float64]:
+        return shades(images)[:, 1].round()
+
+    assert wrap_model(bright, labels=LABELS)(PICTURES).argmax(axis=1).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (lambda images: shades(images)[:, 1], "got a decimal number for each; with two classes give both columns"),
+        (lambda images: [{"dark": 1.0} for _ in images], "as a name or a number, got dict"),
+        (lambda images: [b"dark" for _ in images], "as a name or a number, got bytes"),
+    ],
+)
+def test_an_answer_that_is_no_label_is_refused(answer: Any, line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        wrap_model(answer, labels=LABELS)
+
+
 def test_numbers_are_positions_unless_they_are_the_labels_themselves() -> None:
     assert wrap_model(lambda images: [1 for _ in images], labels=LABELS)(PICTURES).argmax(axis=1).tolist() == [1, 1, 1]
     numbered = wrap_model(lambda images: [7 for _ in images], labels=["3", "7"])

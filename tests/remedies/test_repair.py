@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import counterfoil as cf
 from command_documents import read_document
 from command_line import counterfoil
 from counterfoil.errors import UserError
@@ -190,6 +191,13 @@ def test_a_folder_with_another_repair_is_refused(
         execute_repair(config_for(photos, address, method="crops"), zoomed.folder)
 
 
+def test_the_folder_of_a_run_is_not_written_into(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    address = write_small_object_network(tmp_path / "network.onnx")
+    with pytest.raises(UserError, match="holds a run or a workspace"):
+        repair(images=photos[0], masks=photos[1], model=address, method="zoom", recipe=SIZES, out=tmp_path)
+
+
 def test_a_run_whose_photos_are_gone_is_refused(tmp_path: Path) -> None:
     images, masks = write_photos(tmp_path / "photos", 4)
     recipe = tmp_path / "control.yaml"
@@ -212,6 +220,7 @@ def test_advice_names_what_helps_against_what_costs_and_runs_nothing(photos: tup
     assert "Look twice" in ended.stdout
     assert "96 photos" in ended.stdout  # the evidence
     assert not (tmp_path / "repaired").exists()
+    assert [str(row) for row in cf.advise(tmp_path / "run")] == ended.stdout.splitlines()[:-1]
     assert "expected --out" in counterfoil("repair", tmp_path / "run").stderr
     assert "folder of a run before --advice" in counterfoil("repair", "--advice").stderr
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import counterfoil as cf
 from command_line import counterfoil
 from counterfoil.errors import UserError
 from counterfoil.sources.judged_split import leave_out_judged
@@ -35,6 +36,15 @@ def test_build_leaves_out_what_a_fold_judges_as_photo_and_as_donor(tmp_path: Pat
     donors = {variant.donor_id for variant in variants if variant.donor_id}
     assert donors
     assert not donors & set(parts[1])
+
+
+def test_python_builds_the_same_set_of_photos(tmp_path: Path) -> None:
+    images, masks = write_photos(tmp_path, 6)
+    split, parts = write_split(tmp_path, images, masks)
+    workspace = cf.build(
+        images, tmp_path / "set", masks=masks, edits=["object-grayscale"], split=split, fold=3, workers=1
+    )
+    assert {stored.variant.sample_id for stored in workspace.pictures} == {*parts[0], *parts[1]}
 
 
 def test_a_split_that_does_not_fit_is_refused_in_one_line(tmp_path: Path) -> None:

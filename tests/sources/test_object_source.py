@@ -134,15 +134,17 @@ def test_one_bad_picture_among_good_ones_is_counted_with_its_reason() -> None:
 def test_an_entry_that_is_no_picture_with_a_label_is_counted_with_its_reason() -> None:
     image = TRIPLES[0][0]
     given = [TRIPLES[0], None, (image,), 5, (image, "lamp", None, 1), (image, None), (image, float("nan"))]
+    given.append((image, "lamp \ud800"))
     samples, skipped = as_source(given).samples()
     assert len(samples) == 1
     assert [(row.sample_id, row.reason) for row in skipped] == [
         ("picture 1", "it is NoneType, expected (image, label) or (image, label, mask)"),
-        ("picture 2", "it is 1 values, expected (image, label) or (image, label, mask)"),
+        ("picture 2", "it is 1 value, expected (image, label) or (image, label, mask)"),
         ("picture 3", "it is int, expected (image, label) or (image, label, mask)"),
         ("picture 4", "it is 4 values, expected (image, label) or (image, label, mask)"),
         ("picture 5", "its label is empty"),
         ("picture 6", "its label is empty"),
+        (r"lamp \ud800/7", "its label is no text in UTF-8"),
     ]
 
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from counterfoil import __version__
 from counterfoil.benchmark.frozen_benchmark import Benchmark, open_benchmark
-from counterfoil.benchmark.layouts import LayoutName
+from counterfoil.benchmark.layouts import LAYOUTS, LayoutName
 from counterfoil.benchmark.licences import JOINED, PATH_SETTINGS, PhotoLicences, has_path, is_redistributable
 from counterfoil.benchmark.manifest import ManifestRow
 from counterfoil.benchmark.picture_selection import BenchmarkSelection
 from counterfoil.benchmark.writer import BenchmarkDraft, FreezeResult, Title, write_benchmark
-from counterfoil.errors import UserError, expect_path
+from counterfoil.errors import UserError, expect_choice, expect_kind, expect_path
 from counterfoil.labels.benchmark_classes import SPACES, load_label_space
 from counterfoil.labels.label_space import LabelSpace, custom_label_space
 from counterfoil.store.workspace import Workspace
@@ -215,6 +215,10 @@ def freeze(
         >>> freeze(workspace, tempfile.mkdtemp() + "/bench", name="Reds", version="1.0.0").name
         'Reds 1.0.0'
     """
+    expect_choice(layout, tuple(LAYOUTS), "layout")
+    expect_choice(scoring, ("all", "subset"), "scoring")
+    expect_kind(licence, str, "licence= as a text")
+    expect_kind(classes, (str, type(None)), "classes= as the name of a benchmark or a classes.json")
     title = Title(name, version, description)
     job = FreezeConfig(
         title=title, layout=layout, mined=mined, verified=verified, originals=originals,

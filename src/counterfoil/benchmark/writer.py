@@ -37,7 +37,7 @@ from counterfoil.benchmark.integrity import THREADS, add_content_hashes, hash_fi
 from counterfoil.benchmark.layouts import LAYOUTS, LayoutFolder, LayoutName
 from counterfoil.benchmark.licences import UNKNOWN
 from counterfoil.benchmark.manifest import Manifest, ManifestRow, read_manifest, sort_rows, write_manifest
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, expect_kind
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.pixels import decode_picture, hash_pixels
@@ -60,6 +60,8 @@ class Title:
     published: str = ""  # YYYY-MM-DD
 
     def __post_init__(self) -> None:
+        for name, text in vars(self).items():
+            expect_kind(text, str, f"the {name} of the benchmark as a text")
         if not _NAME.fullmatch(self.name):
             raise UserError(f"expected a name of letters, digits, '.', '_' and '-', got '{self.name}'")
         if self.description.encode("utf-8", "replace").decode() != self.description:

@@ -15,7 +15,7 @@ import numpy as np
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.registry import register_edit
 from counterfoil.edits.subject import Subject
-from counterfoil.errors import Unusable, UserError
+from counterfoil.errors import Unusable, UserError, expect_kind
 from counterfoil.models.model_identity import ObjectState
 from counterfoil.plugins import reporting_errors
 from counterfoil.types import Attribute, Picture
@@ -46,13 +46,21 @@ class FunctionEdit(Edit):
         mask = subject.mask.values
         with reporting_errors(f"the edit '{self.name}' failed", "; what is finished is kept", allowed=Unusable):
             made = type(self).function(subject.picture.image.copy(), mask.copy(), rng, **settings)
-            image, alpha = made if isinstance(made, tuple) and len(made) == 2 else (made, mask)
-            image, alpha = np.asarray(image), np.asarray(alpha)
+            if not isinstance(made, tuple):
+                made = made, mask
+            if len(made) != 2:
+                raise UserError(f"expected the edit '{self.name}' to return (image, mask), got {len(made)} things")
+            image, alpha = (np.asarray(part) for part in made)
         expected = subject.picture.image.shape
         if image.shape != expected or image.dtype != np.uint8 or alpha.shape != expected[:2]:
             raise UserError(
                 f"expected the edit '{self.name}' to return an image of shape {expected} and type uint8, or that with"
                 f" a mask of shape {expected[:2]}, got {image.shape} and {image.dtype}, mask {alpha.shape}"
+            )
+        if alpha.dtype.kind not in "bui":
+            raise UserError(
+                f"expected a mask of levels 0 to 255, or of true and false, from the edit '{self.name}', got"
+                f" {alpha.dtype}"
             )
         return Picture(image, alpha.astype(np.uint8) * 255 if alpha.dtype == np.bool_ else alpha.astype(np.uint8))
 
@@ -99,6 +107,8 @@ def edit(
         >>> snow(amount=0.5).level
         '0.5'
     """
+    for what, text in (("attribute", attribute), ("name", name), ("words", words)):
+        expect_kind(text, str, f"{what}= of an edit as a text")
     if function is None:
         return functools.partial(edit, attribute=attribute, name=name, words=words)
     settings = _read_settings(function)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
-from counterfoil.errors import UserError, did_you_mean
+from counterfoil.errors import UserError, did_you_mean, expect_path
 from counterfoil.labels.class_file import read_class_file
 from counterfoil.labels.label_space import LabelSpace, imagenet1k, read_label_table
 
@@ -84,8 +83,8 @@ def load_label_space(text: str) -> LabelSpace:
     """A known space by its name, or a user's own classes from a JSON file."""
     if text in SPACES:
         return SPACES[text]()
-    if Path(text).is_file():
-        return read_class_file(Path(text))
+    if (path := expect_path(text, "a JSON file of classes")).is_file():
+        return read_class_file(path)
     raise UserError(
         f"expected classes as one of {', '.join(SPACES)} or a JSON file, got '{text}', which is no file"
         f"{did_you_mean(text, SPACES)}"

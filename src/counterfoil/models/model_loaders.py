@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -54,7 +55,8 @@ class PythonClassifier(ModelBase):
         """Probabilities, (len(images), len(labels))."""
         failed = f"{self.name} failed on {len(images)} {'picture' if len(images) == 1 else 'pictures'}"
         with self._one_at_a_time, reporting_errors(failed, "; what is finished is kept"):
-            scores = np.asarray(self.model(images), np.float32)
+            given = [image.copy() for image in images]  # it may work in place, and others see these pictures too
+            scores = np.asarray(self.model(given), np.float32)
         if scores.shape != (len(images), len(self.labels)):
             raise UserError(
                 f"expected scores of shape {(len(images), len(self.labels))} from {self.name}, got {scores.shape}"
@@ -256,7 +258,7 @@ def _suggest_address(address: str) -> str:
         return f"'{close_kind[0]}:{place}'"
     if suffix in _OF_SUFFIX:
         return f"'{_OF_SUFFIX[suffix].format(address.rpartition(':')[2])}'"
-    if Path(address).is_dir():
+    if os.path.isdir(address):  # `Path.is_dir` raises where the text is too long for a path
         return f"'hf:{address}' or 'timm:{address}'"
     close = difflib.get_close_matches(address.rpartition(":")[2].lower(), NETWORKS, n=1, cutoff=0.5)
     if close:

@@ -221,6 +221,8 @@ def _wrap_callable(thing: Any, name: str, hints: ModelHints) -> Model:
         )
     if answers.ndim == 2 and answers.dtype.kind not in "biuf":
         raise UserError(f"expected numbers as scores from {name}, got values of type {answers.dtype}")
+    if answers.ndim == 1:
+        _check_answers(answers, name)
     preprocessing: Preprocessing | None = read_optional(thing, "preprocessing", None)
     digest = str(read_optional(thing, "digest", None) or hash_given_object(thing, answers))
     if answers.ndim == 2:
@@ -230,6 +232,18 @@ def _wrap_callable(thing: Any, name: str, hints: ModelHints) -> Model:
         labels = (*_find_answers(thing, name, hints), BACKGROUND)  # a column for answers that are no label
         scorer = scorer.with_answers(labels)
     return PythonClassifier(name, labels, preprocessing, digest, scorer)
+
+
+def _check_answers(answers: NDArray[Any], name: str) -> None:
+    """Raises `UserError` for answers, one for each picture, that are neither names nor numbers of labels."""
+    if answers.dtype.kind == "f" and (answers != np.round(answers)).any():
+        raise UserError(
+            f"expected scores (pictures, classes) or a label per picture from {name}, got a decimal number for each;"
+            " with two classes give both columns: np.stack([1 - p, p], axis=1)"
+        )
+    other = next((one for one in answers.tolist() if not isinstance(one, str | int | float | None)), None)
+    if other is not None:
+        raise UserError(f"expected a label per picture from {name}, as a name or a number, got {type(other).__name__}")
 
 
 def _choose_method(thing: Any, name: str) -> Callable[[Any], Any]:
@@ -285,7 +299,8 @@ class ObjectScorer:
         scores = np.zeros((len(answers), len(self.answers)), np.float32)
         column_of = {label: column for column, label in enumerate(self.answers)}
         for row, answer in enumerate(answers.tolist()):
-            place = answer if isinstance(answer, int) and 0 <= answer < len(self.answers) else -1
+            number = int(answer) if isinstance(answer, float) and answer.is_integer() else answer
+            place = number if isinstance(number, int) and 0 <= number < len(self.answers) else -1
             scores[row, column_of.get(str(answer), place)] = 1
         return scores
 

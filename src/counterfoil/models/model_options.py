@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError
 
-from counterfoil.errors import UserError, expect_kind
+from counterfoil.errors import UserError, expect_choice, expect_kind
 from counterfoil.labels.label_space import BACKGROUND, LabelSpace, imagenet1k
 from counterfoil.types import PhotoInput, Preprocessing
 
@@ -37,6 +37,10 @@ class ModelOptions:
     def __post_init__(self) -> None:
         expect_kind(self.device, str, "device as auto, cpu, cuda or cuda:NUMBER")
         expect_kind(self.describe, (str, type(None)), "describe as JSON, or as the name of a file")
+        expect_choice(self.precision, get_args(Precision), "precision")
+        expect_choice(self.runtime, get_args(Runtime), "runtime")
+        expect_kind(self.batch_size, (int, type(None)), "the batch size as a whole number")
+        expect_kind(self.classes, (LabelSpace, type(None)), "classes as a LabelSpace")
         expect_kind(self.templates, tuple, "templates as a tuple of prompts")
         for template in self.templates:
             if "{c}" not in template:

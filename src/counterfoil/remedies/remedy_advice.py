@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterfoil.remedies.effects import measure_left_drop
 from counterfoil.report.words import format_bounds, format_number
+from counterfoil.run_result import Result
+from counterfoil.run_verdicts import folder_of
 from counterfoil.statistics.intervals import Estimate
-from counterfoil.study.runs import Study
+from counterfoil.study.runs import Study, open_runs
 from counterfoil.types import Drop
 
 if TYPE_CHECKING:
@@ -42,6 +45,9 @@ class RunAdvice:
     drop: Drop  # by which the attribute is judged
     advice: Advice | None  # None: nothing is known to help
 
+    def __str__(self) -> str:
+        return self.sentence
+
     @property
     def sentence(self) -> str:
         """The cost, what helps and the evidence."""
@@ -66,6 +72,25 @@ class LeftAdvice:
         return f"{format_number(self.left.value)} points {format_bounds(self.left.ci_low, self.left.ci_high)}"
 
 
+def advise(run: Result | str | Path) -> list[RunAdvice]:
+    """Say what usually helps against each attribute that costs a model accuracy, and how that is known; nothing runs.
+
+    Args:
+        run: A result, or the folder of a run.
+
+    Returns:
+        One row for every model and attribute whose loss is significant, the costliest first; `str(row)` is a sentence.
+
+    Raises:
+        UserError: There is no such run.
+
+    Examples:
+        >>> for row in advise("out"):  # doctest: +SKIP
+        ...     print(row)
+    """
+    return advise_run(run.study if isinstance(run, Result) else open_runs([folder_of(run)]))
+
+
 def advise_run(study: Study) -> list[RunAdvice]:
     """For every model and attribute that costs accuracy, significantly, what usually helps; the costliest first."""
     known = load_advice()
@@ -77,7 +102,7 @@ def advise_run(study: Study) -> list[RunAdvice]:
     return sorted(rows, key=lambda row: (order[row.model], -row.drop.drop_vs_reference))
 
 
-def advise(result: RepairResult) -> list[LeftAdvice]:
+def advise_what_is_left(result: RepairResult) -> list[LeftAdvice]:
     """The advice for the attributes that still cost accuracy, significantly, the costliest first."""
     known = load_advice()
     rows = [

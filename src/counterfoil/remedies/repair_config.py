@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.errors import UserError, did_you_mean
+from counterfoil.errors import UserError, did_you_mean, expect_kind
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.published.catalogue import open_collection
@@ -64,6 +65,10 @@ class RepairConfig:
     command: str = ""
 
     def __post_init__(self) -> None:
+        expect_kind(self.method, (str, type(None)), "the method as a text")
+        for name in ("recipe", "fitting_recipe"):
+            expect_kind(getattr(self, name), (str, Recipe), f"{name}= as the name of a recipe, a YAML file or a Recipe")
+        expect_kind(self.allow_loss, numbers.Real, "the allowed loss as a number of points")
         if self.method is not None and self.method not in METHODS:
             offer = did_you_mean(self.method, METHODS)
             raise UserError(f"expected a method of {', '.join(METHODS)}, got '{self.method}'{offer}")
@@ -82,11 +87,12 @@ class RepairConfig:
 
     def with_settings(self, given: Mapping[str, Any]) -> RepairConfig:
         """The same with other settings of the method; raises `UserError` for a setting that it does not have."""
+        expect_kind(given, Mapping, "settings as a dict such as {'epochs': 10}")
         if not given:
             return self
         if self.method is None or self.method not in self.settings:
-            offered = ", ".join(self.settings)
-            raise UserError(f"expected --method with settings, one of {offered}, got {', '.join(given)} without one")
+            offered, names = ", ".join(self.settings), ", ".join(map(str, given))
+            raise UserError(f"expected --method with settings, one of {offered}, got {names} without one")
         known = {item.name: item for item in fields(self.settings[self.method])}
         values = {}
         for name, value in given.items():

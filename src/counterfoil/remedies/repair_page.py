@@ -8,7 +8,7 @@ from pathlib import Path
 
 from counterfoil.remedies.before_after import find_changed_pictures, write_sheet
 from counterfoil.remedies.effects import Change, Effect
-from counterfoil.remedies.remedy_advice import advise
+from counterfoil.remedies.remedy_advice import advise_what_is_left
 from counterfoil.remedies.repair_result import RepairResult
 from counterfoil.report.page import create_environment, mark_code
 from counterfoil.report.words import ABSENT, describe_change, format_bounds, format_count, format_number, pluralize
@@ -31,7 +31,7 @@ def write_repair_page(result: RepairResult) -> Path:
         plan=result.plan,
         rows=list_rows(result),
         pictures=[(picture, _address(picture.image)) for picture in pictures],
-        advice=advise(result),
+        advice=advise_what_is_left(result),
     )
     return write_atomically(result.folder / "report.html", page)
 

@@ -27,6 +27,7 @@ from counterfoil.labels.label_space import list_class_names
 from counterfoil.models.model_objects import ModelHints, Transform, as_model, name_object
 from counterfoil.models.model_options import ModelOptions
 from counterfoil.progress import show_stage
+from counterfoil.recipes.edit_recipe import Recipe
 from counterfoil.remedies.candidates import (
     BEFORE,
     RefusedRemedy,
@@ -55,7 +56,9 @@ from counterfoil.remedies.photo_parts import FOLDS
 from counterfoil.remedies.picture_answers import AskedModels, Asker, PhotoAnswers, PictureStage, render_photo
 from counterfoil.remedies.repair_config import (
     FITTED,
+    FITTING_RECIPE,
     LAST_LAYER,
+    RECIPE,
     TRAIN,
     RepairConfig,
     RepairPlan,
@@ -84,6 +87,7 @@ class OtherRates(NamedTuple):
     after: NDArray[np.float64]
 
 
+_OTHERS = ("run.json", "variants.parquet")  # files of a run or a workspace
 _TIMED = 12  # pictures on which the milliseconds are measured
 Answers = list[list[PhotoAnswers]]  # of each part
 
@@ -98,9 +102,9 @@ def repair(
     images: Any = None,
     masks: str | Path | None = None,
     pictures: str | Path | None = None,
-    elsewhere: str | Path | None = None,
-    recipe: str = "repair",
-    fitting_recipe: str = "repair-fitting",
+    elsewhere: Any = None,
+    recipe: str | Recipe = RECIPE,
+    fitting_recipe: str | Recipe = FITTING_RECIPE,
     allow_loss: float = 1.0,
     parts: str | Path | None = None,
     seed: int = 0,
@@ -123,9 +127,10 @@ def repair(
         images: Other photos than the run's, as `cf.run` takes them.
         masks: Parallel folder of masks for `images`.
         pictures: A workspace or a benchmark whose pictures "last-layer" and "train" are fitted on too.
-        elsewhere: Photos of other classes, on which accuracy must not fall; the demo photos where not given.
-        recipe: The edits that are judged.
-        fitting_recipe: The edits that "last-layer" and "train" are fitted on.
+        elsewhere: Photos of other classes, as `cf.run` takes them, on which accuracy must not fall; the demo photos
+            where not given.
+        recipe: The edits that are judged: a recipe by name, or a YAML file.
+        fitting_recipe: The edits that "last-layer" and "train" are fitted on, given in the same way.
         allow_loss: Points of accuracy that unedited photos and photos of other classes may lose.
         parts: A split of one's own: a JSON file with `parts`, three lists of photo ids, such as repair.json.
         seed: Another seed draws other edits and another split.
@@ -152,7 +157,7 @@ def repair(
         hints = ModelHints(labels=names, transform=transform, options=options)
         model = as_model(model, name_object(model), hints)
     source, address = choose_photos(run.folder if isinstance(run, Result) else run, model, photos, masks)
-    others = DemoSource() if elsewhere is None else open_source(elsewhere, None)
+    others = DemoSource() if elsewhere is None else as_source(elsewhere, None, names)
     config = RepairConfig(
         source=source, model=address, method=method, recipe=recipe, allow_loss=allow_loss, seed=seed, limit=limit,
         workers=workers, options=ModelOptions() if options is None else options, elsewhere=others,
@@ -160,7 +165,8 @@ def repair(
         parts=None if parts is None else expect_path(parts, "the file of a split"),
         command=f"counterfoil.repair(run={str(run)!r})",
     )  # fmt: skip
-    return execute_repair(config.with_settings(settings or {}), expect_path(out, "the folder to write"))
+    chosen = config.with_settings({} if settings is None else settings)
+    return execute_repair(chosen, expect_path(out, "the folder to write"))
 
 
 def choose_photos(
@@ -201,6 +207,8 @@ def execute_repair(config: RepairConfig, out: Path) -> RepairResult:
 def _claim(out: Path, plan: RepairPlan) -> Iterator[None]:
     """Hold the folder for this repair; a folder that holds another one is refused."""
     path = out / "work" / "plan.json"
+    if not path.is_file() and any((out / name).exists() for name in _OTHERS):
+        raise UserError(f"expected a folder of its own for a repair, got '{out}', which holds a run or a workspace")
     record = json.loads(json.dumps(plan.record()))
     with hold_folder(out):
         earlier = read_sealed(path) if path.is_file() else record

@@ -102,6 +102,8 @@ class ObjectSource(SourceBase):
         entry = self._entries[name]
         if not entry.label.strip():
             return Skipped(name, "source", "", "its label is empty")
+        if make_readable(entry.label) != entry.label:
+            return Skipped(name, "source", "", "its label is no text in UTF-8")
         try:
             image, mask = self._read(name)
         except Unusable as error:
@@ -196,7 +198,9 @@ def _is_item(item: Any) -> bool:
 
 
 def _describe_item(item: Any) -> str:
-    return f"{len(item)} values" if isinstance(item, tuple | list) else type(item).__name__
+    if not isinstance(item, tuple | list):
+        return type(item).__name__
+    return "1 value" if len(item) == 1 else f"{len(item)} values"
 
 
 def _item(items: Any, place: int, names: Sequence[str] | None, words: str) -> PhotoObject | Skipped:
