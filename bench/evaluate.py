@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -36,31 +37,40 @@ def main() -> int:
         listed.write_text("\n".join(map(str, files)))
         print(f"EfficientNet-Lite0 over {len(files)} JPEG files, {given.repetitions} pairs in turns")
         differing = sum(_compare(listed, batch_size, given.repetitions) for batch_size in BATCH_SIZES)
+        _compare_floor(listed, given.repetitions)
     return 1 if differing else 0
 
 
 def _compare(listed: Path, batch_size: int, repetitions: int) -> int:
     """Print the ratios of one batch size; gives back how many answers differ."""
     usual = partial(turn, "torch_loop.py", listed, batch_size)
-    pairs = in_turns(usual, partial(turn, "our_loop.py", listed, batch_size), repetitions)
+    ours = partial(turn, "our_loop.py", listed, batch_size)
+    pairs = in_turns(usual, ours, repetitions)
     found = ratios(pairs)
     print(line_of(f"batch {batch_size}", found))
     note_figure(f"batch {batch_size}, by the clock", found.wall)
     note_figure(f"batch {batch_size}, CPU time", found.cpu)
-    _compare_bare(listed, batch_size, repetitions)
-    differing = sum(_differing(usual, ours) for usual, ours in pairs)
-    total = sum(len(ours.found) for _, ours in pairs)
+    _compare_bare(f"batch {batch_size}", partial(turn, "bare_loop.py", listed, batch_size), ours, repetitions)
+    differing = sum(_differing(*pair) for pair in pairs)
+    total = sum(len(pair[1].found) for pair in pairs)
     print(f"  top-1 identical on {total - differing} of {total} pictures")
     return differing
 
 
-def _compare_bare(listed: Path, batch_size: int, repetitions: int) -> None:
-    """Print how near ours comes to the network alone on ready tensors."""
-    bare = partial(turn, "bare_loop.py", listed, batch_size)
-    found = ratios(in_turns(bare, partial(turn, "our_loop.py", listed, batch_size), repetitions))
-    print(f"  of the network alone: {100 * found.wall:.0f} % by the clock, {100 * found.cpu:.0f} % in CPU time")
-    note_figure(f"batch {batch_size}, share of the network alone, by the clock", 100 * found.wall, "%")
-    note_figure(f"batch {batch_size}, share of the network alone, CPU time", 100 * found.cpu, "%")
+def _compare_floor(listed: Path, repetitions: int) -> None:
+    """Print how near ours comes to the network asked one picture at a time, and how near decoding lets it come."""
+    alone = partial(turn, "bare_loop.py", listed, 1)
+    ours = partial(turn, "our_loop.py", listed, BATCH_SIZES[0])
+    _compare_bare("one picture a call", alone, ours, repetitions)
+    _compare_bare("decoding and the network", alone, partial(turn, "bare_loop.py", listed, 1, "decode"), repetitions)
+
+
+def _compare_bare(name: str, bare: Callable[[], Turn], work: Callable[[], Turn], repetitions: int) -> None:
+    """Print how near some work comes to the network alone on ready tensors."""
+    found = ratios(in_turns(bare, work, repetitions))
+    print(f"  {name}: {100 * found.wall:.0f} % of the network alone by the clock, {100 * found.cpu:.0f} % in CPU time")
+    note_figure(f"{name}, share of the network alone, by the clock", 100 * found.wall, "%")
+    note_figure(f"{name}, share of the network alone, CPU time", 100 * found.cpu, "%")
 
 
 def _differing(usual: Turn, ours: Turn) -> int:

@@ -18,14 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from counterfoil.models.pillow_resize import ResizedCrop, resize_cropped
 from counterfoil.plugins import import_extra
 from counterfoil.types import PhotoInput, Preprocessing
-
-_FILTERS = {
-    "bilinear": Image.Resampling.BILINEAR,
-    "bicubic": Image.Resampling.BICUBIC,
-    "lanczos": Image.Resampling.LANCZOS,
-}
 
 
 def compute_resized_size(width: int, height: int, shorter: int) -> tuple[int, int]:
@@ -38,13 +33,11 @@ def compute_resized_size(width: int, height: int, shorter: int) -> tuple[int, in
 def resize_and_crop(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8]:
     """The picture at the network's size, in levels 0..255; bit for bit as Pillow and torchvision give it."""
     rows, columns = wanted.size
-    picture = Image.fromarray(image)
     if wanted.resize is None:
-        return np.asarray(picture.resize((columns, rows), _FILTERS[wanted.interpolation]))
-    width, height = compute_resized_size(picture.width, picture.height, wanted.resize)
-    resized = np.asarray(picture.resize((width, height), _FILTERS[wanted.interpolation]))
+        return resize_cropped(image, ResizedCrop(columns, rows, 0, 0, columns, rows), wanted.interpolation)
+    width, height = compute_resized_size(image.shape[1], image.shape[0], wanted.resize)
     left, top = round((width - columns) / 2), round((height - rows) / 2)
-    return resized[top : top + rows, left : left + columns]
+    return resize_cropped(image, ResizedCrop(width, height, left, top, columns, rows), wanted.interpolation)
 
 
 @lru_cache(maxsize=64)
