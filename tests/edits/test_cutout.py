@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import cv2
 import numpy as np
@@ -170,6 +171,35 @@ def test_a_shrunk_object_is_averaged_not_skipped_over() -> None:
     assert inside.sum() > 250
     assert np.abs(placed.image[inside].astype(float) - 127.5).max() < 30
     assert abs(placed.alpha.sum() / 255 - 400) < 8  # 100 x 100 pixels at a fifth of the size
+
+
+def linear_samples(layer: NDArray[np.float64], across: Any, down: Any) -> NDArray[np.float64]:
+    """The layer between its pixels, zero beyond them, in f64."""
+    padded = np.pad(layer, ((2, 2), (2, 2), (0, 0)))
+    left, top = (
+        np.clip(np.floor(places).astype(int), -2, end)
+        for places, end in ((across, layer.shape[1]), (down, layer.shape[0]))
+    )
+    right, lower = np.clip(across - left, 0, 1)[..., None], np.clip(down - top, 0, 1)[..., None]
+    rows = [padded[top + row, left + 2] * (1 - right) + padded[top + row, left + 3] * right for row in (2, 3)]
+    return np.asarray(rows[0] * (1 - lower) + rows[1] * lower)
+
+
+@pytest.mark.parametrize(("scale", "times"), [(0.8, 2), (0.4, 3)])
+def test_a_smaller_object_is_the_mean_of_linear_samples_weighted_by_alpha(scale: float, times: int) -> None:
+    picture, colours, background = mixed(softness=2)
+    matrix = np.asarray(cv2.getRotationMatrix2D((70.0, 60.0), 20, scale), np.float64)
+    placed = place(Cutout(colours, picture.alpha, 0.5), matrix, background)
+    layer = np.dstack([colours * (picture.alpha[..., None] / 255), picture.alpha])
+    down, across = np.mgrid[: SHAPE[0], : SHAPE[1]].astype(np.float64)
+    back, steps = cv2.invertAffineTransform(matrix), (np.arange(times) + 0.5) / times - 0.5
+    moved = np.mean([
+        linear_samples(layer, *(row[0] * (across + x) + row[1] * (down + y) + row[2] for row in back))
+        for x in steps for y in steps
+    ], axis=0)  # fmt: skip
+    expected = moved[..., :3] + background * (1 - moved[..., 3:] / 255)
+    assert np.abs(placed.alpha - moved[..., 3]).max() < 0.6  # rounded to a level
+    assert np.abs(placed.image - expected).max() < 1.2
 
 
 def test_cover_agrees_with_pillow() -> None:
