@@ -43,9 +43,7 @@ class _Hole(NamedTuple):
 def compose_patches(image: Bytes, hole: Flags, moves: Moves) -> Bytes:
     """The hole filled by the moves; pixels outside it stay as they are."""
     numbered = _number_pixels(image, hole)
-    shifts = _find_shifts(hole, moves, numbered)
-    for sweep in range(2 * SWEEPS):
-        shifts = _move_seams(numbered, shifts, sweep % 2)
+    shifts = _move_all_seams(numbered, _find_shifts(hole, moves, numbered))
     copied = numbered.pixels[numbered.places + shifts]
     steps = np.zeros((*hole.shape, 3), np.float32)
     steps[hole] = _measure_steps(numbered, shifts, copied)
@@ -108,26 +106,37 @@ def _find_nearest_clear(hole: Flags) -> Indices:
     return place_of[np.asarray(names)]
 
 
-def _move_seams(hole: _Hole, shifts: Indices, turn: int) -> Indices:
-    """Pixels at seams, every second one, take the shift of a neighbour where that makes the seam less visible."""
-    others = np.where(hole.neighbours >= 0, shifts[hole.neighbours], shifts)
-    # Neighbours lie in places of the other parity, in a padded picture of any width.
-    active = np.flatnonzero((others != shifts).any(axis=0) & (_parity(hole) == turn))
+def _move_all_seams(hole: _Hole, shifts: Indices) -> Indices:
+    """The shifts after all sweeps, each over every second pixel; the others stay meanwhile."""
+    rows, columns = np.divmod(hole.places, hole.strides[2])
+    parity = (rows + columns) % 2
+    open_pixels = [np.flatnonzero(parity == turn) for turn in (0, 1)]  # those that may find another shift than before
+    for sweep in range(2 * SWEEPS):
+        changed = _move_seams(hole, shifts, open_pixels[sweep % 2])
+        # A pixel looks again only after a neighbour has changed: what it took is the best of the same choices.
+        around = hole.neighbours[:, changed]
+        beside = np.unique(around[around >= 0])
+        open_pixels[sweep % 2] = np.empty(0, np.intp)
+        open_pixels[1 - sweep % 2] = np.union1d(open_pixels[1 - sweep % 2], beside)
+    return shifts
+
+
+def _move_seams(hole: _Hole, shifts: Indices, pixels: Indices) -> Indices:
+    """Pixels at seams take the shift of a neighbour where that makes the seam less visible; which did."""
+    around = hole.neighbours[:, pixels]
+    others = np.where(around >= 0, shifts[around], shifts[pixels])
+    at_seam = (others != shifts[pixels]).any(axis=0)
+    active, others = pixels[at_seam], others[:, at_seam]
     best, lowest = shifts[active], _measure_seam(hole, shifts, active, shifts[active])
-    for other in others[:, active]:
+    for other in others:
         tried = np.flatnonzero((other != best) & hole.clear[hole.places[active] + other])
         cost = _measure_seam(hole, shifts, active[tried], other[tried])
         better = cost < lowest[tried]
         chosen = tried[better]
         best[chosen], lowest[chosen] = other[chosen], cost[better]
-    result = shifts.copy()
-    result[active] = best
-    return np.asarray(result)
-
-
-def _parity(hole: _Hole) -> Indices:
-    rows, columns = np.divmod(hole.places, hole.strides[2])
-    return (rows + columns) % 2
+    changed = active[best != shifts[active]]
+    shifts[active] = best
+    return np.asarray(changed)
 
 
 def _measure_seam(hole: _Hole, shifts: Indices, numbers: Indices, own: Indices) -> Floats:
@@ -149,15 +158,18 @@ def _measure_seam(hole: _Hole, shifts: Indices, numbers: Indices, own: Indices) 
 def _measure_steps(hole: _Hole, shifts: Indices, copied: Floats) -> Floats:
     """For each pixel the sum over its neighbours of the steps that copying added to the gradients of the sources."""
     total = np.zeros_like(copied)
-    own_places = hole.places + shifts
     for stride, neighbours in zip(hole.strides, hole.neighbours, strict=True):
         inside = neighbours >= 0
-        wanted = hole.pixels[own_places + stride] - hole.pixels[own_places]
-        other = hole.places + np.where(inside, shifts[neighbours], shifts)
+        # Where both are copied by one shift, the step is the source's own.
+        numbers = np.flatnonzero((neighbours == KNOWN) | (inside & (shifts[neighbours] != shifts)))
+        inside, neighbours = inside[numbers], neighbours[numbers]
+        own, here = hole.places[numbers] + shifts[numbers], hole.places[numbers]
+        wanted = hole.pixels[own + stride] - hole.pixels[own]
+        other = here + np.where(inside, shifts[neighbours], shifts[numbers])
         wanted = (wanted + hole.pixels[other + stride] - hole.pixels[other]) / 2
-        beside = np.where(inside[:, None], copied[neighbours], hole.pixels[hole.places + stride])
-        step = np.where((neighbours == OUTSIDE)[:, None], 0, beside - copied - wanted)
-        total += step / (1 + (np.abs(step).max(axis=1, keepdims=True) / MISFIT) ** 2)
+        beside = np.where(inside[:, None], copied[neighbours], hole.pixels[here + stride])
+        step = beside - copied[numbers] - wanted
+        total[numbers] += step / (1 + (np.abs(step).max(axis=1, keepdims=True) / MISFIT) ** 2)
     return np.asarray(total, np.float32)
 
 
