@@ -1,8 +1,9 @@
 """What `counterfoil run` costs in CPU time: its fixed part, each picture, and a million of them by recipe and network.
 
-    python bench/run_cost.py [--photos 4 16] [--recipes attributes bench/twenty.yaml] [--repetitions 3] [--warm]
+    python bench/run_cost.py [--photos 4 16] [--recipes attributes bench/twenty.yaml] [--repetitions 3] [--cache empty]
 
-Nothing is kept between runs: every hole is filled. With `--warm` each run follows one that stored its fills.
+With an `empty` cache nothing is kept between runs: every hole is filled. With `fills` those of an earlier run are there,
+and the pictures are edited and the network asked; with `all` the outcomes and answers of the same run are there too.
 Each run is a process of its own over demo photos with one worker; the CPU time is that of the process and its children,
 so that neighbours on the machine count less than by the clock. The fixed part and the part of a picture come from the
 two numbers of photos. The networks alone are asked about ready tensors. Doubled pictures for tool uncertainty count as
@@ -57,28 +58,32 @@ def main() -> None:
     parser.add_argument("--photos", type=int, nargs=2, default=[4, 16], help="a small and a large number of photos")
     parser.add_argument("--recipes", nargs="+", default=["attributes", str(Path(__file__).with_name("twenty.yaml"))])
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--warm", action="store_true", help="runs over photos whose fills are stored")
+    parser.add_argument("--cache", choices=["empty", "fills", "all"], default="empty", help="what earlier runs stored")
     given = parser.parse_args()
     networks = {name: cost_of_network(name) for name in NETWORKS}
     making: dict[str, float] = {}
     for recipe in given.recipes:
         counts, times = sorted(given.photos), given.repetitions
-        for count in counts[-1:] if given.warm else ():
-            cost_of_run(recipe, count, warm=True)
-        pairs = [[cost_of_run(recipe, count, warm=given.warm) for count in counts] for _ in range(times)]
+        for count in counts if given.cache != "empty" else ():
+            cost_of_run(recipe, count, "all")
+        pairs = [[cost_of_run(recipe, count, given.cache) for count in counts] for _ in range(times)]
         making[Path(recipe).stem] = report_recipe(Path(recipe).stem, pairs, networks[ASKED])
-    print_table(making, networks)
+    if given.cache != "all":  # else no network is asked
+        print_table(making, networks)
 
 
-def cost_of_run(recipe: str, photos: int, warm: bool) -> RunCost:
-    """One run over demo photos in a new process; a warm one uses the cache of results."""
+def cost_of_run(recipe: str, photos: int, stored: str) -> RunCost:
+    """One run over demo photos in a new process, with a cache that is empty, holds its fills, or everything."""
+    model = "python:asked_model:Lite0" if stored == "fills" else f"embedded:{ASKED}"
     with tempfile.TemporaryDirectory(prefix="counterfoil-bench-") as out:
         command = [
-            sys.executable, "-m", "counterfoil", "run", "--images", "demo:", "--model", f"embedded:{ASKED}",
-            "--recipe", recipe, "--limit", str(photos), "--workers", "1", "--out", out,
+            sys.executable, "-m", "counterfoil", "run", "--images", "demo:", "--model", model, "--recipe", recipe,
+            "--limit", str(photos), "--workers", "1", "--out", out,
         ]  # fmt: skip
         before = _cpu_of_children()
-        environment = {**os.environ, "COUNTERFOIL_PROGRESS": "off", **({} if warm else {VARIABLE: "0"})}
+        paths = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+        environment = {**os.environ, "COUNTERFOIL_PROGRESS": "off", "PYTHONPATH": paths}
+        environment |= {VARIABLE: "0"} if stored == "empty" else {}
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment)
         seconds = _cpu_of_children() - before
         (table,) = Path(out, "predictions").glob("*.parquet")
