@@ -2,8 +2,9 @@
 
     python bench/run_cost.py [--photos 4 16] [--recipes attributes bench/twenty.yaml] [--repetitions 3] [--cache empty]
 
-With an `empty` cache nothing is kept between runs: every hole is filled. With `fills` those of an earlier run are there,
-and the pictures are edited and the network asked; with `all` the outcomes and answers of the same run are there too.
+With an `empty` cache nothing is kept between runs: every hole is filled. With `fills` those of an earlier run are
+there, and the pictures are edited and the network asked; with `all` the outcomes and answers of the same run are there
+too.
 Each run is a process of its own over demo photos with one worker; the CPU time is that of the process and its children,
 so that neighbours on the machine count less than by the clock. The fixed part and the part of a picture come from the
 two numbers of photos. The networks alone are asked about ready tensors. Doubled pictures for tool uncertainty count as
