@@ -276,6 +276,8 @@ def find_main_edits(recipe: Recipe) -> dict[str, EditLevel]:
     """The edit that each attribute is judged by first: the one marked `main`, else the first; at its last level."""
     chosen: dict[str, tuple[bool, EditLevel]] = {}
     for step in recipe.edits:
+        if step.needs not in (None, _SURROGATE):  # not made, and perhaps no edit that is known here
+            continue
         edit = edit_named(step.edit, step.all_settings[-1])
         marked, _ = chosen.get(edit.attribute, (False, None))
         if edit.attribute not in chosen or (step.main and not marked):

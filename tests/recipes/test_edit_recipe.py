@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import counterfoil
 from counterfoil.edits.registry import edit_named
 from counterfoil.errors import UserError
-from counterfoil.recipes.edit_recipe import Recipe, list_recipes, load_recipe
+from counterfoil.recipes.edit_recipe import Recipe, Step, list_recipes, load_recipe
 from counterfoil.run_config import check_references
 
 
@@ -88,3 +90,14 @@ def test_a_wrong_recipe_says_what_was_expected(tmp_path: Path, text: str, said: 
 def test_every_shipped_recipe_contains_what_its_edits_are_compared_with(name: str) -> None:
     steps = [step for step in load_recipe(name).edits if step.needs != "painter"]
     check_references(name, [edit_named(step.edit, settings) for step in steps for settings in step.all_settings])
+
+
+def test_a_step_that_needs_a_painter_is_listed_as_skipped_and_the_others_are_made() -> None:
+    image, mask = np.full((64, 64, 3), 90, np.uint8), np.zeros((64, 64), np.uint8)
+    image[20:40, 20:44], mask[20:40, 20:44] = (200, 40, 40), 255
+    steps = (Step(edit="background-plain"), Step(edit="painted-background", needs="painter"))
+    recipe = Recipe(name="test", about="", working_size=64, judge_fills=False, edits=(Step(edit="control"), *steps))
+    result = counterfoil.run([(image, "red", mask)], {"reddest": lambda images: ["red"] * len(images)}, recipe=recipe)
+    assert {drop.edit for drop in result.drops} == {"control", "background-plain"}
+    assert [row.edit for row in result.skipped] == ["painted-background"]
+    assert result.plan.run.main_edits["background"].edit == "background-plain"
