@@ -1,11 +1,15 @@
 from __future__ import annotations
 
-from answer_rows import ORIGINAL, SAME, SMALL, SWAP, TURN, answers_of
+from collections.abc import Sequence
+
+from answer_rows import CONTROL, ORIGINAL, SAME, SMALL, SWAP, TURN, answers_of
 from counterfoil.statistics.answers import Answers, Condition
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict, judge_attributes
 from counterfoil.statistics.drops import measure_drops
 from counterfoil.types import EditLevel
 
+HOLE = Condition("control", "fill-control", "beside")
+FOG = Condition("corruption", "corruption-fog", "3")
 TEXTURE = Condition("texture", "texture", "fur")
 PHOTOS = 60
 
@@ -50,3 +54,43 @@ def test_the_costliest_is_told_apart_photo_by_photo_and_surface_edits_do_not_lea
     assert [name for name, own in verdicts.items() if own.ties_costliest] == ["size"]
     assert verdicts["direction"].costs
     assert (verdicts["texture"].costs, verdicts["texture"].family) == (True, "surface")
+
+
+def test_a_larger_loss_that_a_control_may_explain_is_not_told_apart_from_a_smaller_one_without_traces() -> None:
+    lost = {ORIGINAL: range(0), CONTROL: range(2), HOLE: range(18), SMALL: range(34), FOG: range(40, 58)}
+    table = {("net", condition): right(own) for condition, own in lost.items()}
+    verdicts = judge(answers_of(table))
+    assert verdicts["size"].is_costliest
+    assert verdicts["corruption"].costs
+    assert verdicts["corruption"].ties_costliest  # size may cost 16 photos beyond the hole
+    clean = {place: own for place, own in table.items() if place[1] != HOLE}
+    assert not judge(answers_of(clean))["corruption"].ties_costliest
+
+
+def test_the_costliest_of_many_is_told_apart_with_a_correction_for_all_pairs_that_it_was_chosen_from() -> None:
+    # Comparing the one that was chosen by its loss with each other one alone called 17 % of tables of equal ones apart.
+    names = (
+        "background",
+        "size",
+        "position",
+        "direction",
+        "colour",
+        "blur",
+        "occlusion",
+        "text",
+        "second-object",
+        "light",
+        "corruption",
+    )
+    many = {Condition(name, f"my-{name}", "1"): range(28) for name in names}
+    first, last = Condition("background", "my-background", "1"), Condition("corruption", "my-corruption", "1")
+    lost = {**many, first: range(30), last: range(20)}  # ten photos apart: p = 0.0011
+
+    def tied(kept: Sequence[Condition]) -> bool:
+        table = {("net", condition): right(lost[condition]) for condition in kept}
+        verdicts = judge(answers_of({("net", ORIGINAL): right(), **table}))
+        assert verdicts["background"].is_costliest
+        return verdicts["corruption"].ties_costliest
+
+    assert not tied([first, last])
+    assert tied(list(lost))

@@ -239,6 +239,13 @@ def test_a_drop_that_hangs_on_the_fill_is_no_finding() -> None:
     assert (doubtful.drop, doubtful.ci_low, doubtful.p_adjusted) == (sure.drop, sure.ci_low, sure.p_adjusted)
 
 
+def test_no_interval_leaves_the_drops_that_are_possible() -> None:
+    rows = [*answers_to(ORIGINAL, [1] * 12), *answers_to(SMALL, [0] * 11 + [1])]
+    (row,) = measure_drops(collect([*rows, *answers_to(Condition(SECOND_FILL, *SMALL[1:]), [1] * 12)]))
+    assert row.tool_uncertainty > 80
+    assert (row.reference_high, row.reference_low > -100) == (100.0, True)  # 100 points would be every photo
+
+
 def test_tool_uncertainty_is_of_the_drop_against_the_reference() -> None:
     moved = Condition("position", "position", "random@0.05")
     rows = [

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition
+from counterfoil.statistics.control_losses import (
+    CountedLosses,
+    count_from_controls,
+    one_sided_confidence,
+    subtract_losses,
+)
 from counterfoil.statistics.drops import is_significant, widen
 from counterfoil.statistics.families import MAIN_FAMILY, family_of
 from counterfoil.statistics.interactions import Interaction
-from counterfoil.statistics.intervals import Interval
+from counterfoil.statistics.intervals import exact_mean
 from counterfoil.statistics.photo_tests import mean_interval, p_of_mean
-from counterfoil.statistics.references import reference_losses
+from counterfoil.statistics.references import find_reference
 from counterfoil.statistics.significance import SIGNIFICANCE, holm_factors
 from counterfoil.types import Attribute, Drop, EditLevel
 
@@ -90,33 +98,60 @@ def _mark_ties(answers: Answers, verdicts: Sequence[AttributeVerdict]) -> list[A
     rivals = [own for own in verdicts if own.costs and own.family == MAIN_FAMILY]
     if not rivals:
         return list(verdicts)
-    first = max(rivals, key=lambda own: own.representative.drop_vs_reference)
-    others = [own for own in rivals if own is not first]
+    first, *others = sorted(rivals, key=lambda own: -own.representative.drop_vs_reference)
     tied = {own.attribute for own, apart in zip(others, _differ(answers, first, others), strict=True) if not apart}
     return [replace(own, is_costliest=own is first, ties_costliest=own.attribute in tied) for own in verdicts]
 
 
 def _differ(answers: Answers, first: AttributeVerdict, others: Sequence[AttributeVerdict]) -> list[bool]:
-    """Whether the costliest costs more than each other one, photo by photo, the tool's spread in the interval."""
-    gaps = [_gap(answers, first.representative, own.representative) for own in others]
-    factors = holm_factors([p_of_mean(gap, 4) for gap in gaps])
-    apart = []
-    for own, gap, factor in zip(others, gaps, factors, strict=True):
-        if math.isnan(factor):
-            apart.append(False)
-            continue
-        interval = mean_interval(gap, 4, confidence=1.0 - SIGNIFICANCE / factor)
-        spread = np.nansum([first.representative.tool_uncertainty**2, own.representative.tool_uncertainty**2]) ** 0.5
-        apart.append(widen(float(gap.mean()), Interval(*interval), float(spread) / 100).low > 0)
-    return apart
+    """Whether the costliest costs more than each other one, photo by photo.
 
-
-def _gap(answers: Answers, first: Drop, second: Drop) -> NDArray[np.float64]:
-    """The loss under the first row minus that under the second, over the photos that have both."""
-    model = answers.model_index(first.model)
-    losses = [
-        reference_losses(answers, answers.conditions.index(Condition(row.attribute, row.edit, row.level)))[model]
-        for row in (first, second)
+    The costliest was chosen by its loss, so the correction is over all pairs of attributes that cost. Its loss is
+    counted from its reference and from each control that applies to it, and must be the larger one each time: of what
+    a control costs, all may be in it, and nothing in the other's.
+    """
+    rows = [own.representative for own in (first, *others)]
+    losses = [_losses_under(answers, row) for row in rows]
+    factors = _holm_over_pairs(losses)
+    return [
+        _is_larger(rows[0], losses[0], rows[place], losses[place].from_reference, factors[0, place])
+        for place in range(1, len(rows))
     ]
-    gaps = losses[0] - losses[1]
-    return np.asarray(gaps[np.isfinite(gaps)])
+
+
+class _RowLosses(NamedTuple):
+    """One model's losses under a row, by photo."""
+
+    from_reference: NDArray[np.float64]  # (photos,), NaN where unanswered
+    from_controls: Sequence[CountedLosses]  # from each control that applies
+
+
+def _losses_under(answers: Answers, row: Drop) -> _RowLosses:
+    model = answers.model_index(row.model)
+    place = answers.conditions.index(Condition(row.attribute, row.edit, row.level))
+    reference = find_reference(answers, place)
+    losses = reference.rates[model] - answers.rates[model, place]
+    return _RowLosses(losses, count_from_controls(answers, [place], [reference], model))
+
+
+def _holm_over_pairs(losses: Sequence[_RowLosses]) -> dict[tuple[int, int], float]:
+    """The factor by which Holm's method multiplies the p of each pair of rows."""
+    pairs = list(itertools.combinations(range(len(losses)), 2))
+    gaps = [losses[one].from_reference - losses[two].from_reference for one, two in pairs]
+    factors = holm_factors([p_of_mean(gap[np.isfinite(gap)], 4) for gap in gaps])
+    return dict(zip(pairs, factors, strict=True))
+
+
+def _is_larger(first: Drop, losses: _RowLosses, second: Drop, others: NDArray[np.float64], factor: float) -> bool:
+    """Whether the first row costs more than the second, the tool's spread and the controls in the interval."""
+    if math.isnan(factor):  # no photo has both
+        return False
+    confidence = 1.0 - SIGNIFICANCE / factor
+    spread = np.nansum([first.tool_uncertainty**2, second.tool_uncertainty**2]) ** 0.5
+    gap = losses.from_reference - others
+    readings = [(gap[np.isfinite(gap)], confidence)]
+    readings += [(subtract_losses(own, others)[0], one_sided_confidence(confidence)) for own in losses.from_controls]
+    return all(
+        widen(exact_mean(values), mean_interval(values, 4, confidence=level), float(spread) / 100).low > 0
+        for values, level in readings
+    )

@@ -26,6 +26,16 @@ _UNSEEN = 2  # photos that a control loses, and as many that it gains, added to 
 _ROUNDED = 1e-10  # below it a sum of squares is float error
 
 
+class CountedLosses(NamedTuple):
+    """One model's losses under a row, counted from one control, photo by photo."""
+
+    control: str
+    losses: NDArray[np.float64]  # (photos,), NaN where unanswered; without the control, what is expected there
+    original: NDArray[np.float64]  # (photos,): rate before
+    cost: NDArray[np.float64]  # (photos,): of the control, NaN where a photo has none
+    answers: AnswerCount
+
+
 class ControlLosses(NamedTuple):
     """The losses of one model's row, counted from one control."""
 
@@ -37,7 +47,17 @@ class ControlLosses(NamedTuple):
 def losses_from_controls(
     answers: Answers, places: Sequence[int], references: Sequence[ReferenceRates], model: int
 ) -> list[ControlLosses]:
-    """The losses under the conditions of a row from each control that applies to it.
+    """The losses under the conditions of a row from each control that applies to it."""
+    return [
+        ControlLosses(own.control, *_spread_of_mean(own.losses, [(1, own)], own.answers))
+        for own in count_from_controls(answers, places, references, model)
+    ]
+
+
+def count_from_controls(
+    answers: Answers, places: Sequence[int], references: Sequence[ReferenceRates], model: int
+) -> list[CountedLosses]:
+    """The losses of every photo under the conditions of a row, counted from each control that applies to it.
 
     `control` applies to edits that show the mask's edge or a fill, `fill-control` to those that show a fill. A
     condition whose reference is another edit has the same traces on both sides: it keeps its reference.
@@ -53,8 +73,21 @@ def losses_from_controls(
             scored = answers.tally.scored[model, list(places)]
             losses = pool_pictures(np.stack(sides) - answers.rates[model, list(places)], scored)
             count: AnswerCount = 4 if any(own.answers == 4 for own in references) else 2
-            counted.append(ControlLosses(name, *_spread_of_mean(losses, original, cost, count)))
+            counted.append(CountedLosses(name, losses, original, cost, count))
     return counted
+
+
+def subtract_losses(
+    first: CountedLosses, second: CountedLosses | NDArray[np.float64]
+) -> tuple[NDArray[np.float64], AnswerCount]:
+    """Values with the mean of the first losses minus the second, photo by photo, and with the spread of that mean.
+
+    The second are losses against their reference, (photos,), or counted from a control too: those of another model,
+    or of another edit.
+    """
+    if isinstance(second, CountedLosses):
+        return _spread_of_mean(first.losses - second.losses, [(1, first), (-1, second)], 4)
+    return _spread_of_mean(first.losses - second, [(1, first)], 4)
 
 
 def one_sided_confidence(confidence: float) -> float:
@@ -116,25 +149,33 @@ def _fit_costs(original: NDArray[np.float64], cost: NDArray[np.float64]) -> _Cos
 
 
 def _spread_of_mean(
-    losses: NDArray[np.float64], original: NDArray[np.float64], cost: NDArray[np.float64], count: AnswerCount
+    losses: NDArray[np.float64], sides: Sequence[tuple[int, CountedLosses]], count: AnswerCount
 ) -> tuple[NDArray[np.float64], AnswerCount]:
     """Values whose mean is that of the losses and whose standard error is that of the mean.
 
     Where every photo has the control these are the losses. Elsewhere each photo with a control stands for others too,
     through the cost that is expected of them, and what it adds to the spread is added to its value. Values of
     four photos that were not seen, two that the control loses and two that it gains, keep few photos that agree from
-    passing for certainty: of ten photos none may be lost where a control costs 20 points.
+    passing for certainty: of ten photos none may be lost where a control costs 20 points. `sides` are what the losses
+    are made of, each with its sign.
     """
-    used, known = np.isfinite(losses), np.isfinite(cost)
-    without = used & ~known
-    if not without.any():
+    used = np.isfinite(losses)
+    mean = exact_mean(losses)
+    influence, involved = np.where(used, losses - mean, 0.0) / max(used.sum(), 1), used.copy()
+    unseen: list[float] = []
+    for sign, own in sides:
+        known = np.isfinite(own.cost)
+        without = used & ~known
+        if not without.any():
+            continue
+        line = _fit_costs(own.original, own.cost)
+        beyond = np.where(known, own.cost - line.expect(own.original), 0.0)
+        weights = line.weigh(own.original, exact_mean(own.original[without]))
+        share = float(without.sum() / used.sum())
+        influence -= sign * share * np.where(known, beyond * weights, 0.0)
+        involved |= known
+        unseen += _UNSEEN * [share / (line.photos + 2 * _UNSEEN), -share / (line.photos + 2 * _UNSEEN)]
+    if not unseen:
         return losses[used], count
-    line, mean = _fit_costs(original, cost), exact_mean(losses[used])
-    beyond = np.where(known, cost - line.expect(original), 0.0)
-    weights = line.weigh(original, exact_mean(original[without]))
-    influence = np.where(used, losses - mean, 0.0) / used.sum()
-    share = float(without.sum() / used.sum())
-    influence -= share * np.where(known, beyond * weights, 0.0)
-    unseen = share / (line.photos + 2 * _UNSEEN)
-    pulls = np.append(influence[used | known], _UNSEEN * [unseen, -unseen])
+    pulls = np.append(influence[involved], unseen)
     return mean + len(pulls) * pulls, 4

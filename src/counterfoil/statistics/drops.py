@@ -204,11 +204,12 @@ def _judge(drop: Drop, pairs: _Pairs, correction: Correction) -> Drop:
     for losses, count, confidence in sides:
         interval = mean_interval(losses, count, confidence=confidence).scaled(100)
         intervals.append(widen(100 * exact_mean(losses), interval, drop.tool_uncertainty))
+    most = 100.0 * pairs.answers / 2  # no drop is larger, whatever the tool's spread adds
     return replace(
         drop,
         p_adjusted=correction.p_adjusted,
-        reference_low=min(own.low for own in intervals),
-        reference_high=max(own.high for own in intervals),
+        reference_low=max(-most, min(own.low for own in intervals)),
+        reference_high=min(most, max(own.high for own in intervals)),
     )
 
 
