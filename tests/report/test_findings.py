@@ -220,6 +220,14 @@ def test_surface_edits_and_few_photos_tell_no_models_apart() -> None:
         assert compared(tied, [row_])[0].endswith("no single attribute was shown to tell them apart.")
 
 
+def test_the_largest_of_many_differences_is_corrected_for_the_pairs_that_it_was_chosen_from() -> None:
+    tied = [edited("A", 63.5, "a"), edited("B", 64.6, "a")]
+    apart = contrast(12.0, 9.0)._replace(p_adjusted=0.02)
+    others = [contrast(1.0, 9.0)._replace(first=name, p_adjusted=0.8) for name in ("C", "D", "E")]
+    assert compared(tied, [apart, others[0]])[0].endswith("; B loses 12.0 points less than A [3.0, 21.0] to size.")
+    assert compared(tied, [apart, *others])[0].endswith("; no single attribute was shown to tell them apart.")
+
+
 def test_one_model_is_compared_with_nothing() -> None:
     assert compared([edited("A", 63.5, "")], []) == []
 

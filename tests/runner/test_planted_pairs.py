@@ -9,7 +9,8 @@ import pytest
 
 import counterfoil as cf
 from command_line import counterfoil
-from counterfoil.report.comparison_words import conclude, differs
+from counterfoil.report.comparison_words import conclude
+from counterfoil.report.drop_findings import differ_significantly
 from counterfoil.report.gate_margins import Margins, judge_growth
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.contrasts import contrast_attribute_drops
@@ -39,7 +40,8 @@ def study(folder: Path) -> Study:
 
 def found_attributes(study: Study, first: str, second: str) -> set[str]:
     rows = contrast_attribute_drops(study.answers, [(first, second)])
-    return {row.condition.attribute for row in rows if row.condition.attribute not in NO_ATTRIBUTE and differs(row)}
+    differing = [row.condition.attribute for row in rows if differ_significantly(row)]
+    return {attribute for attribute in differing if attribute not in NO_ATTRIBUTE}
 
 
 def conclusion(folder: Path, first: str, second: str) -> str:

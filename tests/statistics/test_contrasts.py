@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from answer_rows import ORIGINAL, SAME, SMALL, SWAP, Answer, answers_of, collect
+from answer_rows import CONTROL, ORIGINAL, SAME, SMALL, SWAP, Answer, answers_of, collect
 from counterfoil.errors import UserError
-from counterfoil.statistics.answers import pool_conditions
+from counterfoil.report.drop_findings import differ_significantly
+from counterfoil.statistics.answers import Answers, Condition, pool_conditions
 from counterfoil.statistics.contrasts import (
+    Contrast,
     compact_letters,
     compare_accuracies,
     compare_drops,
+    contrast_attribute_drops,
     rank_models,
     rank_rows,
 )
@@ -116,3 +120,55 @@ def test_models_are_ranked_over_the_pictures_that_both_answered() -> None:
             rows.append(Answer(model, photo, SWAP, False, "refused" if model == "silent" else "scored"))
     ranked = rank_models(collect(rows), "background")
     assert [(row.name, row.drop, row.letters) for row in ranked] == [("silent", 0, "a"), ("plain", 50, "a")]
+
+
+HOLE = Condition("control", "fill-control", "beside")
+
+
+def lose(photos: int, **lost: dict[Condition, range]) -> Answers:
+    """Each model's answers: right on all photos but those that it loses under a condition."""
+    rows = [
+        Answer(model, str(photo), condition, photo not in own)
+        for model, by_condition in lost.items()
+        for condition, own in {ORIGINAL: range(0), CONTROL: range(0), **by_condition}.items()
+        for photo in range(photos)
+    ]
+    return collect(rows)
+
+
+def contrast_size(answers: Answers) -> Contrast:
+    return next(row for row in contrast_attribute_drops(answers, [("a", "b")]) if row.condition.attribute == "size")
+
+
+def test_a_model_that_minds_the_fill_is_not_said_to_lose_more_to_the_attribute() -> None:
+    minds = {HOLE: range(30), SMALL: range(40)}
+    row = contrast_size(lose(120, a={HOLE: range(0), SMALL: range(10)}, b=minds))
+    assert (row.difference, row.p_adjusted < 1e-4) == (-25.0, True)
+    assert row.ci_high < 0 < row.adjusted_high  # against the references it differs, beyond the filled hole it does not
+    assert not differ_significantly(row)
+    assert [rank.letters for rank in rank_models(lose(120, a={HOLE: range(0), SMALL: range(10)}, b=minds), "size")] == [
+        "a", "a",
+    ]  # fmt: skip
+
+
+def test_a_model_that_loses_more_beyond_the_fill_is_said_to() -> None:
+    answers = lose(120, a={HOLE: range(4), SMALL: range(10)}, b={HOLE: range(6), SMALL: range(50)})
+    assert differ_significantly(contrast_size(answers))
+    assert [rank.letters for rank in rank_models(answers, "size")] == ["a", "b"]
+
+
+def test_a_difference_that_hangs_on_the_fill_that_was_chosen_is_not_told() -> None:
+    again = Condition("second-fill", SMALL.edit, SMALL.level)
+    answers = lose(120, a={SMALL: range(10)}, b={SMALL: range(40)})
+    assert differ_significantly(contrast_size(answers))
+    doubled = lose(120, a={SMALL: range(10), again: range(10)}, b={SMALL: range(40), again: range(10)})
+    assert contrast_size(doubled).difference == contrast_size(answers).difference
+    assert not differ_significantly(contrast_size(doubled))
+
+
+def test_pictures_that_only_one_model_answered_do_not_count_in_the_controls_either() -> None:
+    rows = {HOLE: range(30), SMALL: range(40)}
+    answers = lose(120, a={HOLE: range(0), SMALL: range(10)}, b=rows)
+    extra = answers.samples.index("119")
+    silent = (answers.model == 1) & (answers.sample == extra)
+    assert contrast_size(replace(answers, scored=answers.scored & ~silent)).n == 119

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
+from counterfoil.report.drop_findings import differ_significantly
 from counterfoil.report.words import format_count, format_number, join_words, name_attribute
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.contrasts import Contrast
@@ -29,7 +30,7 @@ def conclude(found: RunComparison) -> str:
 
 def _compare_edited(row: Contrast) -> str:
     first, second = (f"{format_number(value)} %" for value in (row.value_first, row.value_second))
-    if differs(row):
+    if differ_significantly(row):
         more = row.difference < 0
         low, high = (-row.ci_high, -row.ci_low) if more else (row.ci_low, row.ci_high)
         gap, bounds = _bounds(abs(row.difference), low, high)
@@ -45,7 +46,7 @@ def _compare_attributes(rows: Sequence[Contrast]) -> str:
     usable = [row for row in rows if row.condition.attribute not in NO_ATTRIBUTE and row.n >= FEWEST_PHOTOS]
     if not usable:
         return "No attribute has enough photos to compare the two."
-    clear = sorted((row for row in usable if differs(row)), key=lambda row: -abs(row.difference))
+    clear = sorted((row for row in usable if differ_significantly(row)), key=lambda row: -abs(row.difference))
     if clear:
         first, second = clear[0].first, clear[0].second
         parts = [_describe(row, first if place == 0 else "") for place, row in enumerate(clear)]
@@ -69,11 +70,6 @@ def _describe(row: Contrast, first: str) -> str:
 
 def _bounds(value: float, low: float, high: float) -> tuple[str, str]:
     return format_number(value), f"[{format_number(low)}, {format_number(high)}]"
-
-
-def differs(row: Contrast) -> bool:
-    """Whether the interval at the corrected level excludes zero, over enough photos."""
-    return row.n >= FEWEST_PHOTOS and (row.adjusted_low > 0 or row.adjusted_high < 0) and row.p_adjusted < SIGNIFICANCE
 
 
 def count_photos(row: Contrast) -> int:

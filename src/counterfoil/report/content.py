@@ -196,6 +196,6 @@ def _tied_groups(study: Study) -> dict[tuple[str, str], str]:
         return {}
     return {
         (attribute, row.name): row.letters
-        for attribute, ranked in rank_by_attribute(study.answers).items()
+        for attribute, ranked in rank_by_attribute(study.checked_answers).items()
         for row in ranked
     }

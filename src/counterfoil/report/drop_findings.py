@@ -86,8 +86,9 @@ def excludes_zero(row: Contrast | Estimate) -> bool:
 
 
 def differ_significantly(row: Contrast) -> bool:
-    """Whether two models differ: enough photos, an interval without zero, and an adjusted p below 0.05."""
-    return row.n >= FEWEST_PHOTOS and excludes_zero(row) and row.p_adjusted < _SIGNIFICANCE
+    """Whether two models differ: enough photos, a corrected interval without zero, and an adjusted p below 0.05."""
+    apart = row.adjusted_low > 0 or row.adjusted_high < 0
+    return row.n >= FEWEST_PHOTOS and apart and row.p_adjusted < _SIGNIFICANCE
 
 
 def report_too_few(most: int, picture: str, scored: str) -> Finding:

@@ -10,6 +10,7 @@ from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.contrasts import Contrast
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.statistics.families import MAIN_FAMILY, family_of
+from counterfoil.statistics.significance import SIGNIFICANCE
 
 _MOST_NAMED = 4  # models in one sentence
 _MOST_DIFFERENCES = 3  # attributes in one sentence
@@ -50,8 +51,12 @@ def _name(rows: Sequence[GroupAccuracy]) -> str:
 
 
 def _describe_differences(differences: Sequence[Contrast]) -> str:
-    """The attributes under which two models differ, the largest difference of each."""
-    clear = [_turn(row) for row in differences if differ_significantly(row)]
+    """The attributes under which two models differ, the largest difference of each.
+
+    The rows are corrected within their two models. The sentence chooses among all pairs and is corrected for these too.
+    """
+    pairs = len({(row.first, row.second) for row in differences})
+    clear = [_turn(row) for row in differences if differ_significantly(row) and pairs * row.p_adjusted < SIGNIFICANCE]
     clear = [row for row in clear if family_of(row.condition.attribute) == MAIN_FAMILY]
     widest: dict[str, Contrast] = {}
     for row in sorted(clear, key=lambda row: -row.difference):

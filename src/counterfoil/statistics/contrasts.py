@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from string import ascii_letters
 from typing import NamedTuple, TypeAlias
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import ALL, Answers, Condition
-from counterfoil.statistics.families import Correction, correct_tests
-from counterfoil.statistics.intervals import exact_mean
+from counterfoil.statistics.families import correct_tests
+from counterfoil.statistics.intervals import Interval, exact_mean
 from counterfoil.statistics.photo_tests import AnswerCount, estimate_mean, mean_interval, p_of_mean
-from counterfoil.statistics.references import attribute_losses, list_conditions, reference_losses
-from counterfoil.statistics.significance import SIGNIFICANCE, holm
+from counterfoil.statistics.references import attribute_losses, list_conditions, pool_attributes, reference_losses
+from counterfoil.statistics.significance import SIGNIFICANCE, holm_factors
+from counterfoil.statistics.tool_bounds import ToolBounds
 from counterfoil.types import TOOL_CHECKS, Attribute
 
 
@@ -52,24 +53,27 @@ class Rank(NamedTuple):
 Pair: TypeAlias = tuple[str, str]
 PairLosses: TypeAlias = Callable[[int, int], NDArray[np.float64]]  # of two rows, (2, photos)
 Measure: TypeAlias = Callable[[Answers], Mapping[Condition, NDArray[np.float64]]]
+Places: TypeAlias = Callable[[Answers], Mapping[Condition, Sequence[int]]]
+Bounds: TypeAlias = Callable[[int, int, NDArray[np.float64], float], Interval]  # of two rows, their gaps, confidence
 
 
 def compare_drops(answers: Answers, first: str, second: str) -> list[Contrast]:
     """Return the drop of the first minus the drop of the second, by condition: positive where the second loses less.
 
-    A drop is against the edit's reference. The correction is within the two models: further models change nothing.
+    A drop is against the edit's reference. The correction is within the two models: further models change nothing. The
+    corrected interval holds the difference counted from a control too, and the tool's spread (tool_bounds.py).
     """
     return contrast_drops(answers, [(first, second)])
 
 
 def contrast_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the drops of every pair under every condition; pair by pair, conditions in the order of the table."""
-    return _contrasts(answers, pairs, _condition_losses, 4)
+    return _contrasts(answers, pairs, _condition_losses, 4, _condition_places)
 
 
 def contrast_attribute_drops(answers: Answers, pairs: Sequence[Pair]) -> list[Contrast]:
     """Compare the drops of every pair by attribute, all pictures of its edits and levels together."""
-    return _contrasts(answers, pairs, _attribute_losses, 4)
+    return _contrasts(answers, pairs, _attribute_losses, 4, _attribute_places)
 
 
 def compare_accuracies(answers: Answers, first: str, second: str) -> list[Contrast]:
@@ -118,6 +122,14 @@ def _attribute_losses(answers: Answers, only: str | None = None) -> dict[Conditi
     return {Condition(attribute, ALL, ""): losses for attribute, losses in attribute_losses(answers, only).items()}
 
 
+def _condition_places(answers: Answers) -> dict[Condition, list[int]]:
+    return {answers.conditions[place]: [place] for place in list_conditions(answers)}
+
+
+def _attribute_places(answers: Answers) -> dict[Condition, list[int]]:
+    return {Condition(attribute, ALL, ""): places for attribute, places in pool_attributes(answers).items()}
+
+
 def _condition_rates(answers: Answers) -> dict[Condition, NDArray[np.float64]]:
     shown = np.flatnonzero(~answers.conditions_of(TOOL_CHECKS)).tolist()
     return {answers.conditions[place]: answers.rates[:, place] for place in shown}
@@ -134,19 +146,15 @@ def rank_models(answers: Answers, attribute: Attribute) -> list[Rank]:
 
 def rank_by_attribute(answers: Answers, only: Attribute | None = None) -> dict[Attribute, list[Rank]]:
     """Rank the models under every attribute, or under one; see `rank_models`."""
-    both = _CommonPictures(answers, lambda own: _attribute_losses(own, only))
-    pairs: dict[tuple[int, int], Mapping[Condition, NDArray[np.float64]]] = {}
+    both = _CommonPictures(answers, lambda own: _attribute_losses(own, only), _attribute_places)
 
     def measure(condition: Condition, first: int, second: int) -> NDArray[np.float64]:
-        if both.same_pictures(first, second):
-            return both.everywhere[condition][[first, second]]
-        key = min(first, second), max(first, second)
-        if key not in pairs:
-            pairs[key] = both.measure_pair(*key)
-        return pairs[key][condition][[key.index(first), key.index(second)]]
+        return both.measure_pair(first, second)[condition]
 
     return {
-        condition.attribute: _rank(answers.models, losses, partial(measure, condition), 4)
+        condition.attribute: _rank(
+            answers.models, losses, partial(measure, condition), 4, partial(both.bound_difference, condition)
+        )
         for condition, losses in both.everywhere.items()
     }
 
@@ -160,8 +168,17 @@ def rank_rows(names: Sequence[str], losses: NDArray[np.float64], count: AnswerCo
     return _rank(names, losses, lambda *pair: losses[list(pair)], count)
 
 
-def _rank(names: Sequence[str], losses: NDArray[np.float64], pair: PairLosses, count: AnswerCount) -> list[Rank]:
-    """Rank rows of losses; `pair` gives the losses (2, photos) that two of them are compared by."""
+def _rank(
+    names: Sequence[str],
+    losses: NDArray[np.float64],
+    pair: PairLosses,
+    count: AnswerCount,
+    bounds: Bounds | None = None,
+) -> list[Rank]:
+    """Rank rows of losses; `pair` gives the losses (2, photos) that two of them are compared by.
+
+    Two that differ must do so by `bounds` as well, where it is given.
+    """
     photos = np.isfinite(losses).sum(axis=1)
     means = [
         100 * float(row[np.isfinite(row)].mean()) if n else math.nan for row, n in zip(losses, photos, strict=True)
@@ -169,8 +186,17 @@ def _rank(names: Sequence[str], losses: NDArray[np.float64], pair: PairLosses, c
     order = sorted(np.flatnonzero(photos).tolist(), key=means.__getitem__)
     pairs = list(itertools.combinations(range(len(order)), 2))
     gaps = [np.subtract(*pair(order[first], order[second])) for first, second in pairs]
-    p_values = holm([p_of_mean(gap[np.isfinite(gap)], count) for gap in gaps])
-    different = {places for places, p in zip(pairs, p_values, strict=True) if p < SIGNIFICANCE}
+    gaps = [gap[np.isfinite(gap)] for gap in gaps]
+    p_values = [p_of_mean(gap, count) for gap in gaps]
+    different = {
+        places
+        for places, p, factor, gap in zip(pairs, p_values, holm_factors(p_values), gaps, strict=True)
+        if p * factor < SIGNIFICANCE
+        and (
+            bounds is None
+            or _excludes_zero(bounds(order[places[0]], order[places[1]], gap, 1.0 - SIGNIFICANCE / factor))
+        )
+    }
     letters = compact_letters(len(order), different)
     return [
         Rank(names[place], int(photos[place]), means[place], marks) for place, marks in zip(order, letters, strict=True)
@@ -192,17 +218,28 @@ def compact_letters(count: int, different: set[tuple[int, int]]) -> list[str]:
     return ["".join(_letter(place) for place, group in enumerate(groups) if thing in group) for thing in range(count)]
 
 
+def _excludes_zero(interval: Interval) -> bool:
+    return interval.low > 0 or interval.high < 0
+
+
 @dataclass(frozen=True)
 class _CommonPictures:
     """What is measured of two models over the pictures that both answered."""
 
     answers: Answers
     measure: Measure
+    places: Places | None = None  # the conditions that a row is about, where the tool has to do with what is measured
+    _pairs: dict[tuple[int, int], _PairTable] = field(default_factory=dict)
 
     @cached_property
     def everywhere(self) -> Mapping[Condition, NDArray[np.float64]]:
         """The measure over all pictures, (models, photos) by condition."""
         return self.measure(self.answers)
+
+    @cached_property
+    def _tool(self) -> ToolBounds:
+        assert self.places is not None
+        return ToolBounds(self.answers, self.places(self.answers))
 
     @cached_property
     def _answered(self) -> NDArray[np.bool_]:
@@ -212,22 +249,63 @@ class _CommonPictures:
         answered[answers.model[answers.scored], answers.picture[answers.scored]] = True
         return answered
 
-    def measure_pair(self, first: int, second: int) -> dict[Condition, NDArray[np.float64]]:
+    def measure_pair(self, first: int, second: int) -> Mapping[Condition, NDArray[np.float64]]:
         """By condition, what is measured of two models, (2, photos)."""
-        if self.same_pictures(first, second):
-            return {condition: own[[first, second]] for condition, own in self.everywhere.items()}
-        pair = select_models(self.answers, [first, second])
-        return dict(self.measure(keep_common_pictures(pair, pair.models)))
+        if self._same_pictures(first, second):
+            return _PairRows(self.everywhere, (first, second))
+        return self._pair(first, second).values
 
-    def same_pictures(self, first: int, second: int) -> bool:
+    def bound_difference(
+        self, condition: Condition, first: int, second: int, gaps: NDArray[np.float64], confidence: float
+    ) -> Interval:
+        """The interval of the first minus the second, with the controls and the tool's spread in it."""
+        if self._same_pictures(first, second):
+            return self._tool.bound_difference(condition, (first, second), gaps, confidence)
+        return self._pair(first, second).tool.bound_difference(condition, (0, 1), gaps, confidence)
+
+    def _pair(self, first: int, second: int) -> _PairTable:
+        if (first, second) not in self._pairs:
+            pair = select_models(self.answers, [first, second])
+            common = keep_common_pictures(pair, pair.models)
+            places = {} if self.places is None else self.places(common)
+            self._pairs[first, second] = _PairTable(dict(self.measure(common)), ToolBounds(common, places))
+        return self._pairs[first, second]
+
+    def _same_pictures(self, first: int, second: int) -> bool:
         """Whether two models answered the same pictures."""
         return bool((self._answered[first] == self._answered[second]).all())
 
 
-def _contrasts(answers: Answers, pairs: Sequence[Pair], measure: Measure, count: AnswerCount) -> list[Contrast]:
+class _PairTable(NamedTuple):
+    """Two models over the pictures that both answered."""
+
+    values: Mapping[Condition, NDArray[np.float64]]  # (2, photos) by condition
+    tool: ToolBounds
+
+
+@dataclass(frozen=True)
+class _PairRows(Mapping[Condition, NDArray[np.float64]]):
+    """Two rows of what is measured of all models, by condition; copied when they are asked for."""
+
+    everywhere: Mapping[Condition, NDArray[np.float64]]
+    models: tuple[int, int]
+
+    def __getitem__(self, condition: Condition) -> NDArray[np.float64]:
+        return self.everywhere[condition][list(self.models)]
+
+    def __iter__(self) -> Iterator[Condition]:
+        return iter(self.everywhere)
+
+    def __len__(self) -> int:
+        return len(self.everywhere)
+
+
+def _contrasts(
+    answers: Answers, pairs: Sequence[Pair], measure: Measure, count: AnswerCount, places: Places | None = None
+) -> list[Contrast]:
     """The contrasts of what is measured (models, photos) by condition, corrected within each pair."""
     rows, gaps = [], []
-    common = _CommonPictures(answers, measure)
+    common = _CommonPictures(answers, measure, places)
     for pair in pairs:
         values = common.measure_pair(*map(answers.model_index, pair))
         for condition, (first, second) in values.items():
@@ -248,14 +326,17 @@ def _contrasts(answers: Answers, pairs: Sequence[Pair], measure: Measure, count:
             )
             rows.append(row)
     corrections = correct_tests([((row.first, row.second), row.condition.attribute, row.p_value) for row in rows])
-    return [_adjust(row, gap, own, count) for row, gap, own in zip(rows, gaps, corrections, strict=True)]
-
-
-def _adjust(row: Contrast, gaps: NDArray[np.float64], correction: Correction, count: AnswerCount) -> Contrast:
-    if math.isnan(correction.confidence):
-        return row
-    low, high = mean_interval(gaps, count, confidence=correction.confidence)
-    return row._replace(p_adjusted=correction.p_adjusted, adjusted_low=100 * low, adjusted_high=100 * high)
+    adjusted = []
+    for row, gap, own in zip(rows, gaps, corrections, strict=True):
+        if not math.isnan(own.confidence):
+            interval = mean_interval(gap, count, confidence=own.confidence)
+            if places is not None:
+                models = answers.model_index(row.first), answers.model_index(row.second)
+                interval = common.bound_difference(row.condition, *models, gap, own.confidence)
+            low, high = interval.scaled(100)
+            row = row._replace(p_adjusted=own.p_adjusted, adjusted_low=low, adjusted_high=high)
+        adjusted.append(row)
+    return adjusted
 
 
 def _without_pair(group: frozenset[int], first: int, second: int) -> list[frozenset[int]]:

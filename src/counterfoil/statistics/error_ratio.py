@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.intervals import Estimate, percentile_interval, resample_counts
+from counterfoil.statistics.tail_probabilities import hypergeometric_tail
 
 
 def error_ratio(
@@ -38,3 +39,19 @@ def error_ratio(
         ratios = (drawn[:, 0] / drawn[:, 1]) / (drawn[:, 2] / drawn[:, 3])
     value = float((total[0] / total[1]) / (total[2] / total[3]))
     return Estimate(value, *percentile_interval(ratios), n)
+
+
+def p_above_one(wrong: NDArray[np.float64], asked: NDArray[np.float64], factor: NDArray[np.bool_]) -> float:
+    """The one-sided p of as many wrong photos with a factor by chance: Fisher's exact test, a photo counting once.
+
+    A bootstrap of a handful of errors calls too many factors hard. A photo is wrong where half of its answers are.
+
+    Args:
+        wrong: Wrong answers by photo, (photos,).
+        asked: Answers by photo, (photos,).
+        factor: Which photos have the factor, (photos,).
+    """
+    known = asked > 0
+    failed = known & (2 * wrong >= np.maximum(asked, 1))
+    with_factor = int((factor & known).sum())
+    return hypergeometric_tail(int((failed & factor).sum()), int(known.sum()), int(failed.sum()), with_factor)

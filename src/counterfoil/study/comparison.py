@@ -80,6 +80,6 @@ def _compare_drops(study: Study, first: str, second: str) -> RunComparison:
         second=second,
         accuracy=originals[0],
         edited=compare_accuracies(pool_conditions(study.answers), first, second)[0] if has_edits else None,
-        attributes=contrast_attribute_drops(study.answers, [(first, second)]),
-        levels=compare_drops(study.answers, first, second),
+        attributes=contrast_attribute_drops(study.checked_answers, [(first, second)]),
+        levels=compare_drops(study.checked_answers, first, second),
     )

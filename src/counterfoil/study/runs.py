@@ -274,12 +274,12 @@ class Study:
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """The difference in drop of every two models under each edit and level; corrected within each pair."""
-        return contrast_drops(self.answers, self._pairs) if self.has_originals else []
+        return contrast_drops(self.checked_answers, self._pairs) if self.has_originals else []
 
     @cached_property
     def attribute_differences(self) -> list[Contrast]:
         """The difference in drop of every two models by attribute, all edits together; corrected within each pair."""
-        return contrast_attribute_drops(self.answers, self._pairs) if self.has_originals and self._pairs else []
+        return contrast_attribute_drops(self.checked_answers, self._pairs) if self.has_originals and self._pairs else []
 
     @cached_property
     def edited_accuracies(self) -> list[GroupAccuracy]:
