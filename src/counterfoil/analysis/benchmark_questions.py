@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from counterfoil.analysis.evidence import (
     NotJudged,
     Reply,
     measured,
+    select_clear,
 )
 from counterfoil.published.imagenet_9.reader import KINDS
 from counterfoil.published.imagenet_9.score import background_gap, survive_all
@@ -22,8 +25,9 @@ from counterfoil.published.imagenet_c.score import SEVERITIES, alexnet_errors
 from counterfoil.report.words import format_number, join_words
 from counterfoil.statistics.answers import REFERENCES, Condition
 from counterfoil.statistics.effective_robustness import FEWEST_REFERENCES, estimate_effective_robustness
-from counterfoil.statistics.error_ratio import error_ratio
+from counterfoil.statistics.error_ratio import error_ratio, p_above_one
 from counterfoil.statistics.intervals import estimate
+from counterfoil.statistics.significance import SIGNIFICANCE, holm
 from counterfoil.study.cue_conflicts import measure_shape_decisions
 from counterfoil.types import TOOL_CHECKS
 
@@ -105,12 +109,13 @@ def ask_error_ratios(evidence: Evidence) -> Reply:
     """Error ratios of annotated factors, or of the attributes that were edited."""
     factors = evidence.factors
     numbers = _annotated_ratios(evidence, factors) if factors else _attribute_ratios(evidence)
+    clear = _select_hard_factors(evidence, factors) if factors else _select_hard_attributes(numbers)
     words = []
     for model in evidence.models:
         own = [row for row in numbers if row.model == model and row.n >= FEWEST_PHOTOS and row.value == row.value]
         if own:
             worst = max(own, key=lambda row: row.value)
-            shown = "" if worst.low > 1 else ", not shown to be above 1"
+            shown = "" if worst.low > 1 and (model, worst.measure) in clear else ", not shown to be above 1"
             words.append(f"{model} errs most on {worst.measure}, {worst.text} times as often as on all pictures{shown}")
     if not words:
         raise NotJudged(f"{FEWEST_PHOTOS} photos with a factor, and a wrong answer", "add photos")
@@ -120,7 +125,8 @@ def ask_error_ratios(evidence: Evidence) -> Reply:
         notes=(
             "Error ratio = (1 - accuracy with the factor) / (1 - accuracy over all); 1 is no more than average;"
             " interval"
-            " by resampling photos. "
+            " by resampling photos; a factor is said to be above 1 where that"
+            " survives the correction for all factors of a model. "
             + (
                 "Factors are the photos' annotations; all are the annotated photos."
                 if factors
@@ -132,18 +138,40 @@ def ask_error_ratios(evidence: Evidence) -> Reply:
 
 
 def _annotated_ratios(evidence: Evidence, factors: dict[str, NDArray[np.bool_]]) -> list[MeasuredNumber]:
-    answers = evidence.answers
-    annotated = factors[""]
-    original = answers.conditions_of({"original"})
     numbers = []
-    for m, model in enumerate(answers.models):
-        asked = answers.tally.scored[m, original].sum(axis=0)[annotated, None].astype(np.float64)
-        wrong = asked - answers.tally.right[m, original].sum(axis=0)[annotated, None]
+    for model, wrong, asked in _count_unedited(evidence, factors[""]):
         for name, flags in factors.items():
             if name:
-                row = error_ratio(wrong, asked, flags[annotated][:, None], np.random.default_rng(SEED))
+                own = flags[factors[""]][:, None]
+                row = error_ratio(wrong[:, None], asked[:, None], own, np.random.default_rng(SEED))
                 numbers.append(measured(name, model, row, "ratio", decimals=2))
     return numbers
+
+
+def _select_hard_factors(evidence: Evidence, factors: dict[str, NDArray[np.bool_]]) -> set[tuple[str, str]]:
+    """The models and factors with more errors than by chance; Holm over the factors of a model."""
+    clear = set()
+    names = [name for name in factors if name]
+    for model, wrong, asked in _count_unedited(evidence, factors[""]):
+        p_values = holm([p_above_one(wrong, asked, factors[name][factors[""]]) for name in names])
+        clear |= {(model, name) for name, p in zip(names, p_values, strict=True) if p < SIGNIFICANCE}
+    return clear
+
+
+def _select_hard_attributes(numbers: Sequence[MeasuredNumber]) -> set[tuple[str, str]]:
+    clear = select_clear(numbers, [row.measure for row in numbers], nothing=1)
+    return {(row.model, row.measure) for row in clear}
+
+
+def _count_unedited(
+    evidence: Evidence, annotated: NDArray[np.bool_]
+) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+    """By model the wrong answers to the annotated unedited photos, and all answers, (photos,) each."""
+    answers = evidence.answers
+    original = answers.conditions_of({"original"})
+    for m, model in enumerate(answers.models):
+        asked = answers.tally.scored[m, original].sum(axis=0)[annotated].astype(np.float64)
+        yield model, asked - answers.tally.right[m, original].sum(axis=0)[annotated], asked
 
 
 def _attribute_ratios(evidence: Evidence) -> list[MeasuredNumber]:
@@ -204,7 +232,6 @@ def ask_effective_robustness(evidence: Evidence) -> Reply:
     answers = evidence.answers
     attributes = [a for a in dict.fromkeys(c.attribute for c in answers.conditions) if a not in REFERENCES]
     numbers: list[MeasuredNumber] = []
-    words = []
     for attribute in attributes:
         line = None if baselines is None else baselines.get(attribute, baselines.get(""))
         if baselines is not None and line is None:
@@ -215,9 +242,10 @@ def ask_effective_robustness(evidence: Evidence) -> Reply:
         rows = estimate_effective_robustness(answers.original_rates, shifted, np.random.default_rng(SEED), line)
         found = [measured(attribute, model, row, "points") for model, row in zip(answers.models, rows, strict=True)]
         numbers += found
-        words += [f"{row.model} under {attribute} {row.text}" for row in found if row.low > 0 or row.high < 0]
     if not numbers:
         raise NotJudged("an edited attribute that the reference models were measured on", "add its rows to the CSV")
+    clear = select_clear(numbers, [row.measure for row in numbers])
+    words = [f"{row.model} under {row.measure} {row.text}" for row in clear if row.low > 0 or row.high < 0]
     source = "the models of this run" if baselines is None else "the reference models"
     return Reply(
         answer=(
@@ -229,7 +257,8 @@ def ask_effective_robustness(evidence: Evidence) -> Reply:
         numbers=tuple(numbers),
         notes=(
             "Accuracy under the attribute's edits minus what a line of log odds expects from that on unedited photos."
-            " Intervals resample photos and are not corrected for the number of rows; a line through a few"
-            " models of one run is itself uncertain, and the distances from it add up to about 0.",
+            " Intervals resample photos and stand for one row each; the sentence is corrected for all attributes of a"
+            " model. A line through a few models of one run is itself uncertain, and the distances from it add up to"
+            " about 0.",
         ),
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from statistics import NormalDist
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,9 @@ from counterfoil.labels.label_space import match_label_space
 from counterfoil.report.words import ABSENT, capitalize_first, format_number
 from counterfoil.statistics.answers import NO_ATTRIBUTE, Answers, Condition, Details
 from counterfoil.statistics.effective_robustness import Baseline, fit_baseline
+from counterfoil.statistics.families import correct_tests
 from counterfoil.statistics.intervals import Estimate
+from counterfoil.statistics.significance import SIGNIFICANCE
 from counterfoil.statistics.variance_score import ScoreDefinition
 from counterfoil.store.parquet import read_table
 from counterfoil.store.workspace import Workspace
@@ -26,6 +29,8 @@ from counterfoil.study.runs import Study
 
 SEED = 0  # of resampled intervals: the same answers give the same page
 FEWEST_PHOTOS = 10  # for a conclusion about one group of pictures
+_NORMAL = NormalDist()
+_SMALLEST = 1e-9  # of a ratio whose logarithm is taken
 FEWEST_IN_CELL = 5  # photos of a class in a scenario, for an accuracy that is more than noise
 
 
@@ -70,6 +75,37 @@ def measured(
 def replace_value(number: MeasuredNumber, measure: str, value: float) -> MeasuredNumber:
     """Another measure of the same model, photos and unit, without an interval."""
     return number._replace(measure=measure, value=value, low=math.nan, high=math.nan)
+
+
+def select_clear(
+    numbers: Sequence[MeasuredNumber], attributes: Sequence[str], *, nothing: Literal[0, 1] = 0
+) -> list[MeasuredNumber]:
+    """The numbers that a sentence may call different from nothing, corrected in the families of the table of drops.
+
+    A sentence that names what stands out among many rows would nearly always find something. The p is that of a normal
+    estimate with this interval.
+
+    Args:
+        numbers: With 95 % intervals.
+        attributes: Of the numbers.
+        nothing: The value that says nothing: 0, or 1 for a ratio.
+    """
+    tests = [
+        (row.model, attribute, _p_of_interval(row, ratio=nothing == 1))
+        for row, attribute in zip(numbers, attributes, strict=True)
+    ]
+    return [row for row, own in zip(numbers, correct_tests(tests), strict=True) if own.p_adjusted < SIGNIFICANCE]
+
+
+def _p_of_interval(row: MeasuredNumber, *, ratio: bool) -> float:
+    """The two-sided p of a normal estimate with this 95 % interval, by the bound on the side of 0, or of 1."""
+    value, low, high = (math.log(max(x, _SMALLEST)) if ratio else x for x in (row.value, row.low, row.high))
+    distance, reach = abs(value), value - low if value > 0 else high - value
+    if math.isnan(reach):
+        return math.nan
+    if not reach > 0:
+        return 0.0 if distance > 0 else 1.0
+    return 2.0 * _NORMAL.cdf(-distance / reach * _NORMAL.inv_cdf(0.975))
 
 
 def join_clauses(*clauses: str, otherwise: str = "") -> str:

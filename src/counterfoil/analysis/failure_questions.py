@@ -22,6 +22,7 @@ from counterfoil.analysis.evidence import (
     measured,
     name_condition,
     replace_value,
+    select_clear,
 )
 from counterfoil.mining.estimates import measure_spread
 from counterfoil.report.words import format_number, join_words
@@ -31,7 +32,7 @@ from counterfoil.statistics.class_variation import FEWEST_CLASSES, ClassPredicti
 from counterfoil.statistics.confusion import Confusion, donor_confusion, error_consistency, find_confusions
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.references import attribute_losses
-from counterfoil.statistics.significance import SIGNIFICANCE
+from counterfoil.statistics.significance import SIGNIFICANCE, benjamini_hochberg, holm
 from counterfoil.study.confidence import FEWEST_ANSWERS, measure_confidences
 
 _MOST_CONFUSIONS = 30
@@ -64,7 +65,7 @@ def ask_failure_modes(evidence: Evidence) -> Reply:
         notes=(
             "Donor: the photo that lends its background or texture; by chance: donors shuffled among the same wrong"
             " answers. A confusion counts photos taken for a wrong class that the original was not taken for; Fisher's"
-            " test, Benjamini and Hochberg over an attribute's pairs.",
+            " test, Benjamini and Hochberg over all pairs of all models and attributes. Donors: Holm over these.",
         ),
     )
 
@@ -72,7 +73,7 @@ def ask_failure_modes(evidence: Evidence) -> Reply:
 def _name_donors(evidence: Evidence) -> tuple[list[MeasuredNumber], list[str]]:
     """How often wrong answers name the donor's class, and where that is more often than by chance."""
     numbers: list[MeasuredNumber] = []
-    clear = []
+    words, p_values = [], []
     for model, attribute in itertools.product(evidence.models, evidence.attributes):
         row = donor_confusion(evidence.details, model, attribute)
         if row.share.n < FEWEST_PHOTOS:
@@ -82,9 +83,9 @@ def _name_donors(evidence: Evidence) -> tuple[list[MeasuredNumber], list[str]]:
         )
         chance = replace_value(named, f"the same by chance, {attribute}", row.chance)
         numbers += [named, chance]
-        if row.p_value < SIGNIFICANCE:
-            clear.append(f"{model} under {attribute} ({named.text}, by chance {format_number(row.chance)} %)")
-    return numbers, clear
+        words.append(f"{model} under {attribute} ({named.text}, by chance {format_number(row.chance)} %)")
+        p_values.append(row.p_value)
+    return numbers, [text for text, p in zip(words, holm(p_values), strict=True) if p < SIGNIFICANCE]
 
 
 class _ConfusedPair(NamedTuple):
@@ -110,14 +111,15 @@ class _ConfusedPair(NamedTuple):
 
 
 def _find_pairs(evidence: Evidence) -> list[_ConfusedPair]:
-    """The confusions beyond chance, the clearest first."""
+    """The confusions beyond chance, the clearest first; corrected over all that this page could name."""
     pairs = [
         _ConfusedPair(model, attribute, own)
         for model, attribute in itertools.product(evidence.models, evidence.attributes)
         for own in find_confusions(evidence.details, model, attribute)
-        if own.photos > 1 and own.p_bh < SIGNIFICANCE
     ]
-    return sorted(pairs, key=lambda pair: pair.confusion.p_value)
+    adjusted = benjamini_hochberg([pair.confusion.p_value for pair in pairs])
+    clear = [pair for pair, p in zip(pairs, adjusted, strict=True) if pair.confusion.photos > 1 and p < SIGNIFICANCE]
+    return sorted(clear, key=lambda pair: pair.confusion.p_value)
 
 
 def ask_set_biases(evidence: Evidence) -> Reply:
@@ -188,14 +190,18 @@ def ask_calibration(evidence: Evidence) -> Reply:
             "edited pictures with their originals", "add an edit to the recipe, or a condition to the table"
         )
     by_row = [_measure_confidence(row) for row in confidences.changes]
+    plain = [place for place, row in enumerate(confidences.changes) if row.attribute not in NO_ATTRIBUTE]
+    clear = select_clear(
+        [by_row[place][0] for place in plain], [confidences.changes[place].attribute for place in plain]
+    )
     words = [
         f"{row.model} under {row.attribute} by {numbers[0].text}"
         for row, numbers in zip(confidences.changes, by_row, strict=True)
-        if row.excess_rise.ci_low > 0 and row.attribute not in NO_ATTRIBUTE
+        if row.excess_rise.ci_low > 0 and numbers[0] in clear
     ]
     return Reply(
         answer=(
-            f"Confidence exceeds accuracy by more than before: {'; '.join(words)} (each interval by itself)."
+            f"Confidence exceeds accuracy by more than before: {'; '.join(words)}."
             if words
             else "No attribute was shown to make a model more overconfident."
         ),
@@ -203,7 +209,8 @@ def ask_calibration(evidence: Evidence) -> Reply:
         notes=(
             "Overconfidence: mean confidence minus accuracy. Calibration error: root mean square distance of confidence"
             " and accuracy over 10 bins of equal width, estimated from pairs of different photos.",
-            "Both are against each edit's reference: position and direction at a size against the object at that size.",
+            "Both are against each edit's reference: position and direction at a size against the object at that size."
+            " Each interval stands for its row alone; the sentence is corrected for all attributes of a model.",
         ),
     )
 
@@ -263,13 +270,14 @@ def ask_other_classes(evidence: Evidence) -> Reply:
     numbers: list[MeasuredNumber] = []
     carried: dict[str, list[str]] = {}
     not_carried: dict[str, list[str]] = {}
+    costly = {(verdict.attribute, verdict.model) for verdict in evidence.study.verdicts if verdict.costs}
     for attribute, model, row in _predict_classes(evidence):
         new = Estimate(row.mean.value, row.low, row.high, row.mean.n)
         numbers += [
             measured(f"drop, mean over classes, {attribute}", model, row.mean, "points", of="classes"),
             measured(f"drop of a new class, {attribute}", model, new, "points", of="classes"),
         ]
-        if row.mean.ci_low > 0:
+        if row.mean.ci_low > 0 and (attribute, model) in costly:
             (carried if row.low > 0 else not_carried).setdefault(attribute, []).append(model)
     if not numbers:
         raise NotJudged(
@@ -282,13 +290,14 @@ def ask_other_classes(evidence: Evidence) -> Reply:
             f"the drop is there on average and may be absent in a new class: {_list_models(not_carried)}"
             if not_carried
             else "",
-            otherwise="no attribute costs accuracy over the classes on average",
+            otherwise="no attribute was shown to cost accuracy over the classes on average",
         ),
         numbers=tuple(numbers),
         notes=(
             "Every class counts once. The range of a new class is Student's prediction interval for one more class with"
             " about as many photos; it holds 95 times in 100 if the classes of the set are a random sample of those"
-            " meant, which no statistics can tell. Drops are against each edit's reference.",
+            " meant, which no statistics can tell. Drops are against each edit's reference. Named are attributes that"
+            " are a clear loss in the report too.",
         ),
     )
 
