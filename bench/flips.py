@@ -2,10 +2,12 @@
 
     python bench/flips.py [--flips 100] [--seed 0]      in a run, an unfinished run, a workspace and a benchmark here
     python bench/flips.py --run FOLDER                  in copies of a finished run, workspace or benchmark of yours
+    python bench/flips.py --cache [--flips 20]          in copies of the cache of photos, networks and results
 
 One bit of one file of a copy is flipped at a time, files in turn. Of a finished folder `check` must name it; what it
 does not name must be harmless: `report` writes the same as of the folder as it was. An unfinished run must be
-refused, or end in the same tables by its own command.
+refused, or end in the same tables by its own command. With a damaged cache a run over demo photos, in a process of its
+own, must end in the same tables or be refused; the count says whether the damaged file was replaced, or never read.
 Anything else, and every traceback, is a failure, and the program ends with status 1.
 """
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -23,12 +26,14 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
+from counterfoil.assets.cache import cache_folder
 from counterfoil.cli import commands
 from counterfoil.errors import UserError
+from counterfoil.store.result_cache import VARIABLE
 from scale import MODEL, MODEL_CODE, write_tiny_photos
 
 RECIPE = "working_size: 64\njudge_fills: false\nedits: [{edit: jpeg}, {edit: background-swap}, {edit: grayscale}]\n"
-TABLES = ("variants.parquet", "predictions.parquet", "skipped.csv", "masks.csv", "drops.csv")
+TABLES = ("variants.parquet", "predictions/*.parquet", "skipped.csv", "masks.csv", "drops.csv")
 
 
 def flip(path: Path, rng: np.random.Generator) -> str:
@@ -144,19 +149,74 @@ def make_and_hunt(folder: Path, flips: int, rng: np.random.Generator) -> int:
     return failures + hunt("frozen benchmark", folder / "benchmark", flips, try_finished, rng)
 
 
+CACHE_RECIPE = "edits: [{edit: size, levels: {rate: [0.05]}}, {edit: background-swap}, {edit: texture}]\n"
+CACHE_MODELS = ("embedded:efficientnet-lite0", "embedded:pp-lcnetv2")
+KINDS = ("networks", "assets", "results")  # what a run over demo photos reads
+
+
+def hunt_in_cache(folder: Path, flips: int, rng: np.random.Generator) -> int:
+    """Flip bits in copies of the cache, kinds of files in turn; returns the number of failures."""
+    (folder / "recipe.yaml").write_text(CACHE_RECIPE)
+    whole, copy = folder / "whole", folder / "cache"
+    for kind in KINDS[:2]:
+        shutil.copytree(cache_folder() / kind, copy / kind, copy_function=link_or_copy)
+    expected, said = run_with_cache(copy, folder / "run")
+    if said:
+        raise SystemExit(f"the run over a whole cache: {said}")
+    copy.rename(whole)  # the tables name the photos' files, so every run has its cache at one place
+    counts: Counter[str] = Counter()
+    failures = 0
+    for number in range(flips):
+        kind = KINDS[number % len(KINDS)]
+        shutil.copytree(whole, copy, copy_function=link_or_copy)
+        name = rng.choice([str(path) for path in files_of(copy / kind)])
+        place = flip(copy / kind / name, rng)
+        damaged = (copy / kind / name).read_bytes()
+        tables, said = run_with_cache(copy, folder / "run")
+        stays = (copy / kind / name).is_file() and (copy / kind / name).read_bytes() == damaged
+        if said:
+            outcome = "refused" if "Traceback" not in said else "TRACEBACK"
+        elif tables != expected:
+            outcome = "NOT THE SAME TABLES"
+        else:
+            outcome = "same tables, not read" if stays else "same tables, replaced"
+        if outcome.isupper():
+            failures += 1
+            print(f"  {place} in {kind}: {outcome}: {said[-300:]}", flush=True)
+        counts[f"{outcome} in {kind}"] += 1
+        shutil.rmtree(copy)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    print(f"cache: {flips} bits: {told}", flush=True)
+    return failures
+
+
+def run_with_cache(cache: Path, out: Path) -> tuple[dict[str, bytes], str]:
+    """The tables of a run over demo photos with this cache, and what it said where it failed."""
+    shutil.rmtree(out, ignore_errors=True)
+    words = ["run", "--images", "demo:", "--recipe", out.parent / "recipe.yaml", "--limit", 3, "--out", out, "--quiet"]
+    words += [word for model in CACHE_MODELS for word in ("--model", model)]
+    environment = {**os.environ, "COUNTERFOIL_CACHE": str(cache), VARIABLE: "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", "counterfoil", *map(str, words)], capture_output=True, text=True, env=environment,
+        check=False,
+    )  # fmt: skip
+    return read_tables(out), "" if done.returncode in (0, 3, 4) else done.stderr or str(done.returncode)
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=100, help="in each kind of folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--run", type=Path)
+    parser.add_argument("--cache", action="store_true")
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
     if asked.run is not None:
         failures = hunt(str(asked.run), asked.run, asked.flips, try_finished, rng)
     else:
         with tempfile.TemporaryDirectory() as temporary:
-            failures = make_and_hunt(Path(temporary), asked.flips, rng)
+            failures = (hunt_in_cache if asked.cache else make_and_hunt)(Path(temporary), asked.flips, rng)
     raise SystemExit(1 if failures else 0)
 
 
