@@ -429,6 +429,7 @@ def process_photos(work: PhotoWork, folder: Path) -> MergedTables:
     plan = work.plan
     if plan.paints_on_gpu:
         check_gpu()
+    _refuse_source_folder(folder, plan.config.source)
     with hold_folder(folder):
         _claim(work, folder)
         store = PartStore(folder / "work" / "parts")
@@ -437,6 +438,17 @@ def process_photos(work: PhotoWork, folder: Path) -> MergedTables:
         refuse_missing(work.pieces, store, "run the same command to make them")
         with show_stage("writing the tables"):
             return write_merged_tables(folder, work.pieces, store)
+
+
+def _refuse_source_folder(folder: Path, source: Source) -> None:
+    """Refuse to write between the photos or masks: the next command would take the results for a class."""
+    for kind, place in (("photos", source.images), ("masks", source.masks)):
+        own = Path(place).resolve() if place and Path(place).is_dir() else None
+        if own is not None and own in (folder.resolve(), *folder.resolve().parents):
+            raise UserError(
+                f"expected a folder of its own to write into, got '{folder}', which lies in the folder of {kind},"
+                f" '{place}'; choose another --out"
+            )
 
 
 def _claim(work: PhotoWork, folder: Path, keep: bool = False) -> None:
@@ -472,6 +484,7 @@ def process_shard(config: RunConfig, folder: Path, make_work: Callable[[RunPlan]
         folder: The run's folder, which all shards share.
         make_work: Makes the work of the plan, where it also writes pictures.
     """
+    _refuse_source_folder(folder, config.source)
     with hold_folder(folder, shared=True):
         with wait_for_lock(folder / "work" / "plan.lock"):
             earlier = read_plan(folder)

@@ -199,3 +199,22 @@ def test_line_breaks_and_escapes_in_a_name_stay_in_one_line() -> None:
     done = counterfoil("run", "--images", "photos", "--model", "x", "--shard", "1\n/\x1b[2J2")
     assert done.returncode == 2
     assert done.stderr == "counterfoil: expected --shard I/N, such as 1/8, or auto, got '1\\n/\\x1b[2J2'\n"
+
+
+@pytest.mark.parametrize(("place", "kind"), [("images", "photos"), ("images/new", "photos"), ("masks", "masks")])
+def test_results_are_not_written_between_the_photos_or_masks(place: str, kind: str, tmp_path: Path) -> None:
+    command = arguments(tmp_path)[len(COMMAND) : -1]
+    before = sorted(tmp_path.rglob("*"))
+    for words in (command, [*command[:-1], "--shard", "1/2", "--out"]):
+        done = counterfoil(*words, tmp_path / place)
+        assert done.returncode == 2
+        assert f"which lies in the folder of {kind}" in done.stderr.splitlines()[-1]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_more_replicates_than_anybody_can_wait_for_are_refused(tmp_path: Path) -> None:
+    command = arguments(tmp_path)[len(COMMAND) :]
+    (tmp_path / "recipe.yaml").write_text("edits: [{edit: jpeg, replicates: 99999999999}]")
+    done = counterfoil(*command)
+    assert done.returncode == 2
+    assert "replicates': input should be less than or equal to 10000, got 99999999999" in done.stderr

@@ -21,7 +21,7 @@ class Step(BaseModel):
     edit: str
     settings: dict[str, Any] = Field(default_factory=dict)
     levels: dict[str, list[Any]] = Field(default_factory=dict)  # several values of one setting: an edit for each
-    replicates: int = Field(default=1, ge=1)
+    replicates: int = Field(default=1, ge=1, le=10_000)
     needs: str | None = None  # what this step needs to run, such as "surrogate"
     main: bool = False  # the attribute is judged by this edit first, at its last level, for every model alike
 
