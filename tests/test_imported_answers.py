@@ -59,6 +59,18 @@ def test_everything_that_reads_runs_reads_an_import(tmp_path: Path) -> None:
     assert {key[0] for key in drops_of(tmp_path / "both")} == {"a", "b"}
 
 
+def test_a_bound_on_position_is_not_about_the_size_at_which_it_was_moved(tmp_path: Path) -> None:
+    table = write_plain_answers(
+        tmp_path / "a.csv", {"a": {"original": 1.0, "size 0.05": 0.6, "position random@0.05": 0.6}}, photos=200
+    )
+    counterfoil("import", table, "--out", tmp_path / "run")
+    done = counterfoil("gate", tmp_path / "run", "--max-drop", "position=5")
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "holds")
+    assert "drop 0.0 points" in done.stdout
+    assert "against size 0.05" in done.stdout
+    assert counterfoil("gate", tmp_path / "run", "--max-drop", "size=5").returncode == 1
+
+
 def test_imports_of_other_photos_are_not_compared(tmp_path: Path) -> None:
     for photos in (40, 60):
         write_plain_answers(tmp_path / f"{photos}.csv", {f"m{photos}": TWO["a"]}, photos=photos)

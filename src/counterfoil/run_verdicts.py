@@ -30,6 +30,7 @@ from counterfoil.report.notebook_cell import render_sentences
 from counterfoil.report.summary_json import contrast_record
 from counterfoil.report.words import format_number
 from counterfoil.run_result import Result
+from counterfoil.statistics.drops import count_from_references
 from counterfoil.study.baseline import BaselinePair, pair_with_baseline
 from counterfoil.study.comparison import RunComparison, compare_runs
 from counterfoil.study.runs import Study, open_runs
@@ -332,7 +333,9 @@ def _judge_pairs(pairs: Sequence[BaselinePair], margins: Sequence[str], bound: B
 def _judge_bounds(study: Study, drops: Sequence[str], least: float | None, bound: Bound) -> list[Check]:
     """The checks of a run by itself; of a model that is not judged, only that."""
     judged = {model for model, judgement in study.judgements.items() if judgement.is_judged}
-    checks = judge_drops(study.drops, [parse_max_drop(text) for text in drops], bound)
+    checks = judge_drops(
+        count_from_references(study.answers, study.drops), [parse_max_drop(text) for text in drops], bound
+    )
     if least is not None:
         checks += judge_accuracies(study.overall_accuracies, least, bound)
     return [

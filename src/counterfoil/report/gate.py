@@ -11,6 +11,7 @@ from counterfoil.errors import UserError
 from counterfoil.report.words import format_interval, format_number
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.drops import FEWEST_PHOTOS
+from counterfoil.statistics.references import ORIGINAL
 from counterfoil.study.judgements import CANNOT_TELL, NOT_JUDGED, Judgement
 from counterfoil.study.runs import OverallAccuracy
 from counterfoil.types import Drop
@@ -73,7 +74,7 @@ def parse_max_drop(text: str) -> MaxDrop:
 
 
 def judge_drops(drops: Sequence[Drop], rules: Sequence[MaxDrop], bound: Bound) -> list[Check]:
-    """Apply every rule to its rows; raises `UserError` where a rule applies to none."""
+    """Apply every rule to its rows, counted from their references; raises `UserError` where a rule applies to none."""
     if rules and not any(row.n for row in drops):
         message = "the run is empty: no photo was scored both before and after an edit"
         return [Check("run", "drops", "cannot tell", message)]
@@ -115,7 +116,8 @@ def _judge_drop(row: Drop, rule: MaxDrop, bound: Bound) -> Check:
     if few := find_too_few(row.n):
         return Check(row.model, subject, "cannot tell", f"{row.model}, {subject}: {few}")
     verdict = decide((row.ci_low, row.drop, row.ci_high), rule.limit, bound)
-    measured = f"drop {format_number(row.drop)} points {format_interval(row)}, n = {row.n}"
+    against = "" if row.reference == ORIGINAL else f" against {row.reference}"
+    measured = f"drop {format_number(row.drop)} points {format_interval(row)}{against}, n = {row.n}"
     message = f"{row.model}, {subject}: {measured}; at most {rule.limit:g} is allowed"
     return Check(
         row.model, subject, verdict, message,

@@ -27,8 +27,9 @@ from counterfoil.statistics.intervals import (
     resample_counts,
     resampled_means,
 )
-from counterfoil.statistics.photo_tests import AnswerCount, mean_interval, p_of_mean
+from counterfoil.statistics.photo_tests import AnswerCount, estimate_mean, mean_interval, p_of_mean
 from counterfoil.statistics.references import (
+    ORIGINAL,
     OWN_REFERENCES,
     ReferenceRates,
     find_reference,
@@ -68,6 +69,21 @@ def measure_attribute_drops(answers: Answers) -> list[Drop]:
     groups = pool_attributes(answers)
     rows = [_Row(answers, Condition(name, ALL, ""), tuple(places)) for name, places in groups.items()]
     return _measure(rows, answers)
+
+
+def count_from_references(answers: Answers, drops: Sequence[Drop]) -> list[Drop]:
+    """Return the rows with the drop against the edit's reference in place of that against the original.
+
+    `n`, `drop`, `ci_low` and `ci_high` are changed; the interval is 95 % for the row alone.
+    """
+    return [row if row.reference == ORIGINAL else _count_from_reference(answers, row) for row in drops]
+
+
+def _count_from_reference(answers: Answers, row: Drop) -> Drop:
+    place = answers.conditions.index(Condition(row.attribute, row.edit, row.level))
+    model, reference = answers.model_index(row.model), find_reference(answers, place)
+    own = estimate_mean(reference.rates[model] - answers.rates[model, place], reference.answers).scaled(100)
+    return replace(row, n=own.n, drop=own.value, ci_low=own.ci_low, ci_high=own.ci_high)
 
 
 def is_significant(drop: Drop) -> bool:
