@@ -71,7 +71,7 @@ def test_a_model_that_works_in_place_changes_no_picture_of_others() -> None:
 
 def test_whole_numbers_are_positions_as_floats_too() -> None:
     def bright(images: Images) -> NDArray[np.float64]:
-        return shades(images)[:, 1].round()
+        return np.round(shades(images)[:, 1])
 
     assert wrap_model(bright, labels=LABELS)(PICTURES).argmax(axis=1).tolist() == [0, 1, 0]
 

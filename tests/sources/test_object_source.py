@@ -133,7 +133,7 @@ def test_one_bad_picture_among_good_ones_is_counted_with_its_reason() -> None:
 
 def test_an_entry_that_is_no_picture_with_a_label_is_counted_with_its_reason() -> None:
     image = TRIPLES[0][0]
-    given = [TRIPLES[0], None, (image,), 5, (image, "lamp", None, 1), (image, None), (image, float("nan"))]
+    given: list[Any] = [TRIPLES[0], None, (image,), 5, (image, "lamp", None, 1), (image, None), (image, float("nan"))]
     given.append((image, "lamp \ud800"))
     samples, skipped = as_source(given).samples()
     assert len(samples) == 1
