@@ -375,7 +375,7 @@ class RepairWork:
         if not self.plan.has_other_classes:
             return (unedited,)
         growth = None if others is None else measure_loss(*others)
-        remedy = "give photos of other classes that the model knows: --elsewhere DIR"
+        remedy = "give photos of other classes that the model knows: `--elsewhere DIR`"
         return unedited, LossCheck("photos of other classes", growth, allowed, remedy)
 
     def _measure_time(self, models: Mapping[str, Model]) -> dict[str, float]:

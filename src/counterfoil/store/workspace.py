@@ -33,7 +33,7 @@ def locate_picture(variant: Variant) -> PurePosixPath:
     return PurePosixPath(variant.edit, level, make_folder_name(variant.label), f"{name}-{variant.id[:8]}{tail}.png")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Workspace:
     """The folder that `build` or `paint` filled; `mine` and `verify` write their results into it."""
 
@@ -49,6 +49,9 @@ class Workspace:
             )
         if not self.may_have_changed:
             refuse_changed(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Workspace({str(self.folder)!r})"
 
     @cached_property
     def record(self) -> dict[str, Any]:
