@@ -218,3 +218,11 @@ def test_more_replicates_than_anybody_can_wait_for_are_refused(tmp_path: Path) -
     done = counterfoil(*command)
     assert done.returncode == 2
     assert "replicates': input should be less than or equal to 10000, got 99999999999" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="this file system takes UTF-8 names only")
+def test_a_folder_whose_name_is_not_utf8_gets_its_report(tmp_path: Path) -> None:
+    out = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    done = counterfoil(*arguments(tmp_path)[len(COMMAND) : -1], out)
+    assert done.returncode == 0, done.stderr
+    assert "caf\\udce9" in (Path(out) / "report.html").read_text(encoding="utf-8")

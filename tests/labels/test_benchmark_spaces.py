@@ -52,6 +52,10 @@ def test_templates_come_from_a_flag_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "templates.txt").write_text("a {c}\n\nthe {c}\n")
     assert read_templates("a sketch of a {c}") == ("a sketch of a {c}",)
     assert read_templates(str(tmp_path / "templates.txt")) == ("a {c}", "the {c}")
+    for content, said in ((b"", "got an empty file"), (b"a {c}\nno class", "'no class'"), (b"\xff {c}", "in UTF-8")):
+        (tmp_path / "odd.txt").write_bytes(content)
+        with pytest.raises(UserError, match=said):
+            read_templates(str(tmp_path / "odd.txt"))
     with pytest.raises(UserError, match=r"a prompt template with \{c\}"):
         read_templates("a photo of a cat")
 

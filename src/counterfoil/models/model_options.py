@@ -76,7 +76,16 @@ def read_templates(text: str) -> tuple[str, ...]:
         return (text,)
     if not Path(text).is_file():
         raise UserError(f"expected a prompt template with {{c}} for the class, or a text file of them, got '{text}'")
-    return tuple(line.strip() for line in Path(text).read_text(encoding="utf-8").splitlines() if line.strip())
+    try:
+        lines = Path(text).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UserError(f"expected a text file of prompt templates in UTF-8, got {text}: {error}") from error
+    templates = tuple(line.strip() for line in lines if line.strip())
+    without = next((line for line in templates if "{c}" not in line), None)
+    if without is not None or not templates:
+        found = f"the line '{without}'" if templates else "an empty file"
+        raise UserError(f"expected lines with {{c}} for the class in {text}, got {found}")
+    return templates
 
 
 _Side = Annotated[int, Field(gt=0, le=8192)]  # pixels

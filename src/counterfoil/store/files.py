@@ -90,9 +90,9 @@ def format_csv(rows: Iterable[Sequence[object]]) -> str:
 
 
 def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> Path:
-    """Write a small file under a temporary name and rename it."""
+    """Write a small file under a temporary name and rename it; of a path that is not UTF-8 the bytes are spelt out."""
     with open_atomically(path, durable) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
     return path
 
 
