@@ -14,6 +14,7 @@ from counterfoil.statistics.confusion import (
     donor_confusion,
     error_consistency,
     find_confusions,
+    list_clear_confusions,
     position_map,
     worst_classes,
     worst_photos,
@@ -99,6 +100,18 @@ def test_a_confusion_that_the_original_had_already_is_not_created() -> None:
     (row,) = find_confusions(details, "net", "background")
     assert row.photos == 1
     assert find_confusions(details, "net", "size") == []
+
+
+def test_confusions_are_corrected_for_all_attributes_of_a_model() -> None:
+    truth = [*["cat"] * 10, *["dog"] * 10, *["fox"] * 10, *["owl"] * 10]
+    # Under the swap cats are taken for dogs and foxes for owls; small objects are taken for anything.
+    swapped = [*["dog"] * 5, *truth[5:16], *["fox", "owl"] * 2, *truth[20:26], *["owl"] * 4, *truth[30:]]
+    small = [name for own in range(4) for name in (["cat", "dog", "fox", "owl"] * 4)[own : own + 10]]
+    said = {("net", ORIGINAL): truth, ("net", SWAP): swapped, ("net", SMALL): small}
+    details = details_of(said, truth)
+    alone = list_clear_confusions(details, "net", ["background"])
+    assert [(row.label, row.answer, row.photos) for _, row in alone] == [("cat", "dog", 5), ("fox", "owl", 4)]
+    assert list_clear_confusions(details, "net", ["background", "size"]) == []
 
 
 def test_background_confusion_finds_a_model_that_names_the_background() -> None:

@@ -29,10 +29,10 @@ from counterfoil.report.words import format_number, join_words
 from counterfoil.statistics.answers import NO_ATTRIBUTE
 from counterfoil.statistics.calibration import ConfidenceChange
 from counterfoil.statistics.class_variation import FEWEST_CLASSES, ClassPrediction, predict_new_class
-from counterfoil.statistics.confusion import Confusion, donor_confusion, error_consistency, find_confusions
+from counterfoil.statistics.confusion import Confusion, donor_confusion, error_consistency, list_clear_confusions
 from counterfoil.statistics.intervals import Estimate
 from counterfoil.statistics.references import attribute_losses
-from counterfoil.statistics.significance import SIGNIFICANCE, benjamini_hochberg, holm
+from counterfoil.statistics.significance import SIGNIFICANCE, holm
 from counterfoil.study.confidence import FEWEST_ANSWERS, measure_confidences
 
 _MOST_CONFUSIONS = 30
@@ -65,7 +65,7 @@ def ask_failure_modes(evidence: Evidence) -> Reply:
         notes=(
             "Donor: the photo that lends its background or texture; by chance: donors shuffled among the same wrong"
             " answers. A confusion counts photos taken for a wrong class that the original was not taken for; Fisher's"
-            " test, Benjamini and Hochberg over all pairs of all models and attributes. Donors: Holm over these.",
+            " test, Benjamini and Hochberg over all pairs of a model. Donors: Holm over models and attributes.",
         ),
     )
 
@@ -111,15 +111,13 @@ class _ConfusedPair(NamedTuple):
 
 
 def _find_pairs(evidence: Evidence) -> list[_ConfusedPair]:
-    """The confusions beyond chance, the clearest first; corrected over all that this page could name."""
+    """The confusions beyond chance, the clearest first."""
     pairs = [
         _ConfusedPair(model, attribute, own)
-        for model, attribute in itertools.product(evidence.models, evidence.attributes)
-        for own in find_confusions(evidence.details, model, attribute)
+        for model in evidence.models
+        for attribute, own in list_clear_confusions(evidence.details, model, evidence.attributes)
     ]
-    adjusted = benjamini_hochberg([pair.confusion.p_value for pair in pairs])
-    clear = [pair for pair, p in zip(pairs, adjusted, strict=True) if pair.confusion.photos > 1 and p < SIGNIFICANCE]
-    return sorted(clear, key=lambda pair: pair.confusion.p_value)
+    return sorted(pairs, key=lambda pair: pair.confusion.p_value)
 
 
 def ask_set_biases(evidence: Evidence) -> Reply:

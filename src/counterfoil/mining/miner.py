@@ -49,7 +49,7 @@ from counterfoil.report.notebook_cell import render_sentences
 from counterfoil.report.words import join_words, pluralize
 from counterfoil.run_result import ExecutionPlan
 from counterfoil.statistics.answers import Details
-from counterfoil.statistics.confusion import donor_confusion, find_confusions
+from counterfoil.statistics.confusion import donor_confusion, list_clear_confusions
 from counterfoil.statistics.drops import FEWEST_PHOTOS
 from counterfoil.store.files import write_atomically
 from counterfoil.store.workspace import Workspace
@@ -125,7 +125,6 @@ def _draw_order(stored: StoredVariant) -> str:
 
 
 _MOST_CONFUSIONS = 20
-_SIGNIFICANCE = 0.05
 
 
 def find_failures(picked: MinedAnswers) -> FailureModes:
@@ -152,12 +151,8 @@ def _kept_rows(picked: MinedAnswers, model: AskedModel) -> dict[str, NDArray[Any
 
 def _confusions(details: Details, model: str) -> Iterator[ModelConfusion]:
     attributes = dict.fromkeys(condition.attribute for condition in details.answers.conditions)
-    for attribute in attributes:
-        if attribute != "original":
-            clear = [
-                row for row in find_confusions(details, model, attribute) if row.photos > 1 and row.p_bh < _SIGNIFICANCE
-            ]
-            yield from (ModelConfusion(model, attribute, row) for row in clear)
+    clear = list_clear_confusions(details, model, [name for name in attributes if name != "original"])
+    yield from (ModelConfusion(model, attribute, row) for attribute, row in clear)
 
 
 def _donor_classes(picked: MinedAnswers) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from counterfoil.statistics.intervals import (
     resample_counts,
     score_interval,
 )
-from counterfoil.statistics.significance import benjamini_hochberg
+from counterfoil.statistics.significance import SIGNIFICANCE, benjamini_hochberg
 from counterfoil.statistics.tail_probabilities import hypergeometric_tail, poisson_binomial_tail
 from counterfoil.types import Attribute
 
@@ -134,6 +134,23 @@ def find_confusions(details: Details, model: str, attribute: Attribute) -> list[
         (row._replace(p_bh=p) for row, p in zip(rows, adjusted, strict=True)),
         key=lambda row: (row.p_value, -row.photos, row.label, row.answer),
     )
+
+
+def list_clear_confusions(
+    details: Details, model: str, attributes: Collection[Attribute]
+) -> list[tuple[Attribute, Confusion]]:
+    """Return the confusions of a model beyond chance, by attribute; one photo alone is none.
+
+    `p_bh` is over the pairs of all these attributes: corrected attribute by attribute, three models with eleven of them
+    had some confusion in 4 of 20 tables without any.
+    """
+    rows = [(attribute, row) for attribute in attributes for row in find_confusions(details, model, attribute)]
+    adjusted = benjamini_hochberg([row.p_value for _, row in rows])
+    return [
+        (attribute, row._replace(p_bh=p))
+        for (attribute, row), p in zip(rows, adjusted, strict=True)
+        if row.photos > 1 and p < SIGNIFICANCE
+    ]
 
 
 def donor_confusion(details: Details, model: str, attribute: Attribute) -> DonorConfusion:

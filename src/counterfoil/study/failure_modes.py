@@ -17,13 +17,12 @@ from counterfoil.statistics.confusion import (
     PhotoErrorRate,
     donor_confusion,
     error_consistency,
-    find_confusions,
+    list_clear_confusions,
     worst_classes,
     worst_photos,
 )
 from counterfoil.statistics.dose import DropThreshold, size_thresholds
 from counterfoil.statistics.drops import FEWEST_PHOTOS
-from counterfoil.statistics.significance import SIGNIFICANCE
 from counterfoil.study.runs import Study
 from counterfoil.types import Attribute
 
@@ -92,11 +91,8 @@ def find_failure_modes(study: Study) -> FailureModes:
 def _confusions(details: Details) -> Iterator[ModelConfusion]:
     attributes = dict.fromkeys(condition.attribute for condition in details.answers.conditions)
     for model in details.answers.models:
-        for attribute in attributes:
-            if attribute not in NO_ATTRIBUTE:
-                for row in find_confusions(details, model, attribute):
-                    if row.photos > 1 and row.p_bh < SIGNIFICANCE:
-                        yield ModelConfusion(model, attribute, row)
+        for attribute, row in list_clear_confusions(details, model, [a for a in attributes if a not in NO_ATTRIBUTE]):
+            yield ModelConfusion(model, attribute, row)
 
 
 def _classes(details: Details, model: str) -> list[ClassDrop]:
