@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from counterfoil.assets.cache import cache_folder
+from counterfoil.cli import demo_commands
 from counterfoil.cli.demo_commands import CAPTION_HEIGHT, PAINTED, demo_config, paint_demo, print_repair_demo
 from counterfoil.labels.label_space import imagenet1k
 from counterfoil.models.model_loaders import load_model
 from counterfoil.runner import execute
 from counterfoil.segmentation import SalienceNetwork
 from counterfoil.sources.demo_photos import DemoSource
+from counterfoil.store.result_cache import VARIABLE
 from opened_files import opened_files
 
 NO_NETWORK_IS_RIGHT = {"castle", "digital clock", "hook", "impala", "jeep"}  # all of them name it among their five best
@@ -82,9 +85,22 @@ def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
     assert {drop.model for drop in result.drops} == set(result.plan.model_names)
 
 
-def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_background(tmp_path: Path) -> None:
+def test_the_demo_shows_a_photo_beside_its_plainer_and_its_more_complex_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert set(PAINTED) <= {sample.id for sample in DemoSource().samples()[0]}
-    sheet = np.asarray(Image.open(paint_demo(tmp_path, PAINTED[:1])).convert("L"), np.float64)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for entry in cache_folder().iterdir():
+        if entry.name != "results":
+            (cache / entry.name).symlink_to(entry)
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(cache))
+    monkeypatch.setenv(VARIABLE, "100")
+    painted = paint_demo(tmp_path, PAINTED[:1])
+    first = painted.read_bytes()
+    monkeypatch.setattr(demo_commands, "PaintedComplexity", None)  # would be called for what is not stored
+    assert paint_demo(tmp_path, PAINTED[:1]).read_bytes() == first
+    sheet = np.asarray(Image.open(painted).convert("L"), np.float64)
     assert sheet.shape == (CAPTION_HEIGHT + 256, 3 * 256)
     assert all(caption.min() < 128 for caption in np.hsplit(sheet[:CAPTION_HEIGHT], 3))
     parts = np.hsplit(sheet[CAPTION_HEIGHT:], 3)

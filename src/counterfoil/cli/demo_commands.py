@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.assets.cache import cache_folder
 from counterfoil.builder import encode_png
 from counterfoil.cli.command_output import emit
 from counterfoil.cli.path_option import PATH
@@ -28,6 +29,7 @@ from counterfoil.run_config import RunConfig
 from counterfoil.runner import execute
 from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.store.files import write_atomically
+from counterfoil.store.result_cache import ResultCache, Stored, name_result, open_result_cache
 from counterfoil.types import Picture, Sample
 from counterfoil.variant_renderer import resize_to_working_size
 from counterfoil.worker_pool import cores
@@ -62,9 +64,10 @@ def paint_demo(out: Path, photos: Sequence[str] = PAINTED) -> Path:
     """A few photos with their backgrounds made plainer and more complex, side by side in one picture."""
     source = DemoSource()
     chosen = [sample for sample in source.samples()[0] if sample.id in photos]
+    results = open_result_cache(cache_folder())
     extent = Extent(stage="painting backgrounds", unit="pictures", total=len(chosen) * len(GUIDANCES))
     with ThreadPoolExecutor(cores()) as threads, open_meter(count_progress(extent)) as meter:
-        rows = list(threads.map(lambda sample: _row(source, sample, meter), chosen))
+        rows = list(threads.map(lambda sample: _row(source, sample, meter, results), chosen))
     path = out / "painted.png"
     write_atomically(path, encode_png(Picture(np.vstack([_captions(), *rows]), np.zeros((1, 1), np.uint8))))
     return path
@@ -79,16 +82,25 @@ def _captions() -> NDArray[np.uint8]:
     return strip
 
 
-def _row(source: DemoSource, sample: Sample, meter: ProgressMeter) -> NDArray[np.uint8]:
+def _row(source: DemoSource, sample: Sample, meter: ProgressMeter, results: ResultCache) -> NDArray[np.uint8]:
     """The photo, then one painting per guidance, squeezed to squares."""
     image, mask = source.read(sample)
     assert mask is not None
     picture = resize_to_working_size(Picture(image, mask), SIDE)
     images = [picture.image]
     for guidance in GUIDANCES:
-        images.append(PaintedComplexity(guidance)(picture, np.random.default_rng(0)).image)
+        images.append(_paint(picture, guidance, results))
         meter.add()
     return np.hstack([np.asarray(cv2.resize(image, (SIDE, SIDE)), np.uint8) for image in images])
+
+
+def _paint(picture: Picture, guidance: int, results: ResultCache) -> NDArray[np.uint8]:
+    """The picture with its background painted anew, or as an earlier demo painted it."""
+    return results.once(
+        name_result("painted for the demo", *picture, guidance),
+        lambda: PaintedComplexity(guidance)(picture, np.random.default_rng(0)).image,
+        lambda image: Stored(None, (image,)), lambda stored: stored.planes[0],
+    )  # fmt: skip
 
 
 def repair_demo(out: Path, limit: int | None, workers: int | None) -> RepairResult:
