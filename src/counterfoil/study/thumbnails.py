@@ -12,7 +12,7 @@ import hashlib
 import heapq
 import os
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ _SIDE = 320  # pixels of the longer side
 _CUT_OUT_SIDE = 260
 _QUALITY = 78
 _MOST_BYTES = 64 << 20  # of JPEGs; a thumbnail has about 14 KB
+_MOST_PIXEL_BYTES = 32 << 20  # of originals and references whose thumbnails nothing has asked for
 _PHOTOS_IN_MEMORY = 128  # whose originals and references are kept: those in progress, and some before
 _HASH_BYTES, _JPEG_END = 32, b"\xff\xd9"
 # Edits whose pictures others are compared with.
@@ -119,12 +120,21 @@ class _Group(NamedTuple):
     model: str = ""
 
 
-class _Before(NamedTuple):
-    """A picture that others are compared with: the original, or an edit's reference."""
+@dataclass(eq=False)
+class _Before:
+    """A picture that others are compared with, the original or an edit's reference; few of them are shown."""
 
     right: frozenset[str]  # models that are right on it
     sha256: str
-    jpeg: bytes
+    image: Image | None  # None once it was let go
+    jpeg: bytes | None = None
+
+    def thumbnail(self) -> bytes | None:
+        """Its JPEG, made when it is first asked for; None where the pixels were let go before."""
+        image = self.image
+        if self.jpeg is None and image is not None:
+            self.jpeg = thumbnail_jpeg(image)
+        return self.jpeg
 
 
 class _Kept(NamedTuple):
@@ -146,7 +156,8 @@ class ThumbnailCandidates:
         self._models = tuple(models)
         self._groups: defaultdict[_Group, list[_Kept]] = defaultdict(list)
         self._before: OrderedDict[str, dict[EditLevel | None, _Before]] = OrderedDict()  # by photo
-        self._bytes = 0
+        self._pixels: deque[tuple[int, _Before]] = deque()  # those that hold theirs, oldest first, with their size
+        self._pixel_bytes = self._bytes = 0
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._new: list[ThumbnailCandidate] | None = None  # since they were taken last, where they are passed on
@@ -191,17 +202,16 @@ class ThumbnailCandidates:
             return
         scored = {model for model, answer in answers.items() if answer.outcome == "scored"}
         right = frozenset(model for model in scored if answers[model].ranked[:1] == (variant.label,))
-        jpeg = b""
+        shown = _Before(right, row.sha256, image)
         if variant.attribute == "original" or variant.edit in _REFERENCE_EDITS:
-            jpeg = thumbnail_jpeg(image)
-            self._remember(variant, _Before(right, row.sha256, jpeg))
+            self._remember(variant, shown)
         before = self._before_of(variant)
         groups = list(self._groups_of(variant.attribute, scored, right, before))
         order = -int.from_bytes(example_rank(picture_key(variant)), "big")
         groups = [group for group in groups if self._has_room(group, order)]
         if groups:
-            own = (row.sha256, jpeg or thumbnail_jpeg(image))
-            jpegs = (own,) if before is None else (own, (before.sha256, before.jpeg))
+            thumbnails = [(picture.sha256, picture.thumbnail()) for picture in (shown, before) if picture is not None]
+            jpegs = tuple((name, jpeg) for name, jpeg in thumbnails if jpeg is not None)
             for group in groups:
                 self._keep(group, _Kept(order, jpegs))
 
@@ -230,6 +240,12 @@ class ThumbnailCandidates:
             self._before.setdefault(str(variant.sample_id), {}).setdefault(place, before)
             if len(self._before) > _PHOTOS_IN_MEMORY:
                 self._before.popitem(last=False)
+            self._pixels.append((0 if before.image is None else before.image.nbytes, before))
+            self._pixel_bytes += self._pixels[-1][0]
+            while self._pixel_bytes > _MOST_PIXEL_BYTES and len(self._pixels) > 1:
+                size, oldest = self._pixels.popleft()
+                oldest.image = None
+                self._pixel_bytes -= size
 
     def _before_of(self, variant: Variant) -> _Before | None:
         """What the variant is compared with: its edit's reference where that came before it, else the original."""
