@@ -1,9 +1,10 @@
 """Do edited pictures show the attribute or the tool? The judge's figures per edit, and fills against hidden truth.
 
-    python bench/pictures.py IMAGES MASKS [--photos 48] [--first 0] [--sheets FOLDER]
+    python bench/pictures.py IMAGES MASKS [--photos 48] [--first 0] [--sheets FOLDER [--shuffled]]
 
 Before: patches fill every hole, nothing is refused. After: the fill is chosen and judged, cut objects stay at their
-border. `--sheets` writes contact sheets of the pictures that were made, before and after, to be looked at.
+border. `--sheets` writes contact sheets of the pictures that were made, before and after, to be looked at. `--shuffled`
+mixes both on sheets that do not name them, and writes which picture is which to `key.csv`: to be read after counting.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ EDITS: Mapping[str, tuple[str, dict[str, object]]] = {
     "direction": ("direction", {"grounded": True}),
     "flip upside-down": ("flip", {"axis": "upside-down"}),
     "object-removed": ("object-removed", {}),
-    "background-swap": ("background-swap", {}),
+    "background-swap": ("background-swap", {"grounded": True}),
     "fill-control": ("fill-control", {}),
     "scene-swap": ("scene-swap", {}),
     "scene-size 0.05": ("scene-size", {"rate": 0.05}),
     "scene-position 0.05": ("scene-position", {"rate": 0.05}),
-    "scene-direction 0.05": ("scene-direction", {"rate": 0.05}),
+    "scene-direction": ("scene-direction", {}),
 }
 NO_CHANGE = 1.0  # mean difference in levels below which an edit did nothing
-CELL = (300, 225)  # of a contact sheet
-COLUMNS = 6
+DONORS = 17  # tried by an edit that takes one, as in a run
+SIDE_OF_CELL = 330  # of a contact sheet: the longer side of a picture
+COLUMNS, ROWS = 6, 4
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
@@ -100,11 +102,12 @@ def read_photos(images: Path, masks: Path, count: int, first: int = 0) -> list[P
 
 def try_edit(edit: Edit, subjects: Sequence[Subject], place: int, tally: Tally) -> None:
     """Make one picture and measure it."""
-    tried = len(subjects) if edit.needs.scene else 9
-    subject, donors = subjects[place], [subjects[(place + step) % len(subjects)] for step in range(1, tried)]
+    tried = len(subjects) - 1 if edit.needs.scene else min(len(subjects) - 1, DONORS)
+    subject, donors = subjects[place], [subjects[(place + step) % len(subjects)] for step in range(1, tried + 1)]
     try:
+        edit.check_subject(subject)
         donor = next((each for each in donors if _suits(edit, subject, each)), donors[0])
-        if edit.needs.scene:
+        if edit.needs.donor is not None:
             edit.check_donor(donor)
             edit.check_fit(subject, donor)
         picture = edit.apply(subject, np.random.default_rng(place), Supplied(donors=[donor]))
@@ -182,13 +185,33 @@ def _score(image: Bytes, filled: Bytes, hole: Flags, model: Model) -> Truth:
     return Truth(error, texture, float((before * np.log(before / after)).sum()))
 
 
-def draw_sheet(pictures: Sequence[Bytes], path: Path) -> None:
-    """The first pictures in rows."""
-    cells = [cv2.resize(picture, CELL, interpolation=cv2.INTER_AREA) for picture in pictures[:24]]
-    cells += [np.full_like(cells[0], 255)] * (-len(cells) % COLUMNS)
-    rows = [np.hstack(cells[start : start + COLUMNS]) for start in range(0, len(cells), COLUMNS)]
+def draw_sheets(pictures: Sequence[Bytes], path: Path) -> None:
+    """The pictures in numbered rows, on as many sheets as they need: PATH-1.png, PATH-2.png, ..."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    cv2.imwrite(str(path), cv2.cvtColor(np.vstack(rows), cv2.COLOR_RGB2BGR))
+    cells = [_draw_cell(picture, number) for number, picture in enumerate(pictures, start=1)]
+    for number, start in enumerate(range(0, len(cells), COLUMNS * ROWS), start=1):
+        page = cells[start : start + COLUMNS * ROWS]
+        page += [np.full_like(page[0], 255)] * (-len(page) % COLUMNS)
+        rows = [np.hstack(page[first : first + COLUMNS]) for first in range(0, len(page), COLUMNS)]
+        cv2.imwrite(f"{path}-{number}.png", cv2.cvtColor(np.vstack(rows), cv2.COLOR_RGB2BGR))
+
+
+def _draw_cell(picture: Bytes, number: int) -> Bytes:
+    scale = SIDE_OF_CELL / max(picture.shape[:2])
+    size = (round(picture.shape[1] * scale), round(picture.shape[0] * scale))
+    cell = np.full((SIDE_OF_CELL + 4, SIDE_OF_CELL + 4, 3), 255, np.uint8)
+    cell[: size[1], : size[0]] = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    cv2.rectangle(cell, (0, 0), (44, 22), (255, 255, 255), -1)
+    cv2.putText(cell, str(number), (2, 18), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (200, 0, 0), 2)
+    return cell
+
+
+def draw_shuffled(made: Sequence[tuple[str, Bytes]], folder: Path) -> None:
+    """All pictures in a drawn order on sheets without names, and the key to them."""
+    order = np.random.default_rng(0).permutation(len(made))
+    draw_sheets([made[place][1] for place in order], folder / "shuffled")
+    lines = [f"{number},{made[place][0]}" for number, place in enumerate(order, start=1)]
+    (folder / "key.csv").write_text("\n".join(["number,edit", *lines, ""]), encoding="utf-8")
 
 
 def main() -> None:
@@ -199,6 +222,7 @@ def main() -> None:
     parser.add_argument("--photos", type=int, default=48)
     parser.add_argument("--first", type=int, default=0, help="start at this photo of each stretch")
     parser.add_argument("--sheets", type=Path)
+    parser.add_argument("--shuffled", action="store_true", help="sheets that do not say what they show")
     given = parser.parse_args()
     photos, fills, model = (
         read_photos(given.images, given.masks, given.photos, given.first),
@@ -208,6 +232,7 @@ def main() -> None:
     print(f"{len(photos)} photos; fills: {fills.record}")
     print("| edit | made | refused | seam | repetition | texture | faulty | invented | cut shown | no change |")
     print("|---|---|---|---|---|---|---|---|---|---|")
+    made: list[tuple[str, Bytes]] = []
     for when, tools in (("before", Tools(allow_cut=True)), ("after", Tools(fills=fills))):
         subjects = [Subject(photo.own, photo.picture, tools=tools) for photo in photos]
         for name, (kind, settings) in EDITS.items():
@@ -215,8 +240,11 @@ def main() -> None:
             for place in range(len(subjects)):
                 try_edit(edit_named(kind, settings), subjects, place, tally)
             print(tally.row(f"{name}, {when}"), flush=True)
-            if given.sheets and tally.made:
-                draw_sheet(tally.made, given.sheets / f"{name.replace(' ', '-')}-{when}.png")
+            made += [(f"{name}, {when}", picture) for picture in tally.made]
+            if given.sheets and tally.made and not given.shuffled:
+                draw_sheets(tally.made, given.sheets / f"{name.replace(' ', '-')}-{when}")
+    if given.sheets and given.shuffled:
+        draw_shuffled(made, given.sheets)
     print("\n| fill | regions | error | texture | KL |\n|---|---|---|---|---|")
     truths: dict[str, list[Truth]] = {}
     for photo in photos:

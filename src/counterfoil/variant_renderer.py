@@ -219,12 +219,12 @@ class Renderer:
         """The variant with its choices made, so that rendering it makes no further choice."""
         if variant.attribute == "original":
             return variant
-        edit = _load_edit(variant.edit, variant.settings)
+        edit, subject = _load_edit(variant.edit, variant.settings), self.subject(str(variant.sample_id))
+        edit.check_subject(subject)
         donors = self._choose_donors(variant, edit)
         if edit.needs.donor is not None and not donors:
             raise Unusable("none of 0 donors has a background to lend")
         supplied = self._supply(variant, edit.needs, donors)
-        subject = self.subject(str(variant.sample_id))
         resolution = edit.resolve(subject.at_full_size if edit.needs.photo else subject, supplied)
         if resolution.edit != edit:
             settings = json.dumps(settings_of(resolution.edit), sort_keys=True)

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from counterfoil.edits.attachments import find_attachments
+from counterfoil.edits.background import BackgroundSwap
+from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.fill_choice import Fills
 from counterfoil.edits.presence import ObjectRemoved
+from counterfoil.edits.scene_edits import SceneSize
 from counterfoil.edits.subject import Subject, Tools
 from counterfoil.errors import Unusable
 from counterfoil.types import Picture
@@ -59,6 +62,15 @@ def test_a_small_attachment_leaves_with_the_object() -> None:
 def test_an_object_that_is_held_cannot_leave() -> None:
     with pytest.raises(Unusable, match="stands out as part of the object"):
         ObjectRemoved().apply(subject(60, judged=True), np.random.default_rng(0), None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("edit", [BackgroundSwap(grounded=True), SceneSize(0.05)], ids=lambda edit: type(edit).__name__)
+def test_an_object_that_is_held_is_put_into_no_other_scene(edit: Edit) -> None:
+    with pytest.raises(Unusable, match="stands out as part of the object"):
+        edit.check_subject(subject(60, judged=True))
+    with pytest.raises(Unusable, match="stands out as part of the object"):
+        edit.check_donor(subject(60, judged=True))  # the rest of its object would be seen
+    edit.check_subject(subject(11, judged=True))
 
 
 def test_without_a_judge_nothing_is_looked_for() -> None:

@@ -10,9 +10,11 @@ import pytest
 from counterfoil.edits.background import BackgroundSwap
 from counterfoil.edits.combine import CombineDonor, Part
 from counterfoil.edits.donor_scene import (
+    OtherGround,
     SceneFit,
     SceneWindow,
     check_scene,
+    check_whole,
     classify_support,
     find_ground,
     fit_scene,
@@ -95,6 +97,29 @@ def test_standing_objects_refuse_donors_without_ground_and_flying_ones_those_wit
     with pytest.raises(Unusable, match="in the air"):
         SWAP.check_fit(flying, Subject(draw(sky() // 10, (50, 60))))  # a black studio
     BackgroundSwap().check_fit(standing, flying)  # as papers have it: any donor
+
+
+def test_an_object_in_the_air_beside_a_wire_may_hang_on_it() -> None:
+    judged = Tools(fills=Fills(find_salience=lambda image: np.zeros(image.shape[:2], np.float32), judged=True))
+    wire = sky()
+    wire[58:61] = 60
+    check_whole(Subject(draw(sky(), (80, 100)), tools=judged))
+    hanging = Subject(draw(wire, (86, 100)), tools=judged)
+    with pytest.raises(Unusable, match="may hang or stand on"):
+        check_whole(hanging)
+    check_whole(Subject(draw(wire, (86, 100))))  # the papers' recipes ask nothing
+
+
+def test_a_window_shows_one_kind_of_ground() -> None:
+    ground = grass()
+    ground[:, 110:] = np.clip(ground[:, 110:] * (2.0, 0.5, 0.5), 0, 255).astype(np.uint8)
+    donor = Subject(draw(ground, (60, 60), (16, 12)))
+    subject = Subject(draw(grass(), (90, 100)))
+    others = OtherGround.of(donor, "ground")
+    assert others.measure(SceneWindow(0.0, 0.0, 0.5, 1.0)) == 0
+    assert others.measure(SceneWindow(0.6, 0.0, 0.4, 1.0)) == 1
+    with pytest.raises(Unusable, match="other things are seen there"):
+        fit_scene(subject, donor)
 
 
 def test_a_frame_around_the_donor_is_not_shown() -> None:

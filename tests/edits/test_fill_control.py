@@ -44,6 +44,16 @@ def test_the_hole_is_the_largest_of_the_shape_that_fits() -> None:
     assert SMALLEST * 10_000 <= find_room(shape, RNG(0)).sum() < 40 * 100
 
 
+def test_the_hole_meets_nothing_that_stands_out_with_the_object() -> None:
+    shape, beside = np.zeros((100, 100), bool), np.zeros((100, 100), bool)
+    shape[40:60, 40:60] = True
+    beside[:, 30:] = True
+    for seed in range(4):
+        hole = find_room(shape, RNG(seed), beside)
+        assert hole.sum() == 400
+        assert not hole[:, 30:].any()
+
+
 def test_an_object_that_leaves_no_room_is_refused() -> None:
     shape = np.zeros((100, 100), bool)
     shape[3:97, 3:97] = True

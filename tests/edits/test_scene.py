@@ -8,8 +8,15 @@ import pytest
 from counterfoil.edits.geometry import object_box, zoom
 from counterfoil.edits.position import Position
 from counterfoil.edits.registry import edit_named
-from counterfoil.edits.scene import find_ground_line, highest_foot, measure_contact_shadow, zoom_about_foot
+from counterfoil.edits.scene import (
+    find_ground_line,
+    highest_foot,
+    measure_contact_shadow,
+    measure_footing,
+    zoom_about_foot,
+)
 from counterfoil.edits.subject import Subject
+from counterfoil.errors import Unusable
 from counterfoil.types import Picture
 from edit_pictures import blob_on_grass, ellipse, texture
 
@@ -74,3 +81,47 @@ def test_a_grounded_object_has_its_shadow_under_it_and_one_without_shadow_has_no
 def test_without_the_setting_pictures_and_ids_are_as_before() -> None:
     assert edit_named("size", {"rate": 0.05}) == edit_named("size", {"rate": 0.05, "grounded": False})
     assert "grounded" in Position.later
+
+
+def on_grass(alpha: np.ndarray) -> Picture:
+    """A red object on grass."""
+    grass = texture("grass", 200)[: alpha.shape[0], : alpha.shape[1]]
+    return Picture(np.where(alpha[..., None] > 0, (200, 40, 40), grass).astype(np.uint8), alpha)
+
+
+def turned(picture: Picture, **settings: float) -> Picture:
+    return edit_named("direction", {"grounded": True, **settings})(picture, np.random.default_rng(0))
+
+
+def test_what_stands_on_a_point_turns_further_than_what_stands_broadly() -> None:
+    ball, chest = ellipse((160, 200), (90, 100), (30, 30)), np.zeros((160, 200), np.uint8)
+    chest[80:120, 60:140] = 255
+    turned(on_grass(ball), angle=30)
+    with pytest.raises(Unusable, match="turned by 10 degrees the object would hang in the air"):
+        turned(on_grass(chest), angle=10)
+    with pytest.raises(Unusable, match="turned by 5 degrees or more"):
+        turned(on_grass(chest))
+
+
+def test_what_stands_on_a_curved_edge_keeps_most_of_it_on_the_ground() -> None:
+    drum = ellipse((160, 200), (112, 100), (8, 45))
+    drum[60:112, 55:146] = 255
+    assert measure_footing(drum).contact > 0.6
+    with pytest.raises(Unusable, match="would hang in the air"):
+        turned(on_grass(drum), angle=15)
+
+
+def test_what_would_fall_over_is_not_turned_so_far() -> None:
+    cup = np.zeros((160, 200), np.uint8)
+    for row in range(40, 120):  # wide above, narrow at its foot
+        half = 12 + round((120 - row) * 0.4)
+        cup[row, 100 - half : 101 + half] = 255
+    assert measure_footing(cup).overhang == 0
+    turned(on_grass(cup), angle=6)
+    with pytest.raises(Unusable, match="would hang in the air"):
+        turned(on_grass(cup), angle=25)
+
+
+def test_pictures_of_grounded_turns_are_of_a_newer_version() -> None:
+    versions = [edit_named("direction", {"grounded": on}).picture_version for on in (False, True)]
+    assert versions == [4, 5]

@@ -17,6 +17,7 @@ from counterfoil.edits.donor_scene import (
     SceneFit,
     SceneWindow,
     check_scene,
+    check_whole,
     classify_support,
     fit_scene,
     show_scene,
@@ -61,9 +62,16 @@ class BackgroundSwap(Edit):
         """The donor's class: other, same or next."""
         return f"{self.donors}, blended" if self.blend else self.donors
 
+    def check_subject(self, subject: Subject) -> None:
+        """Raises `Unusable` where part of the object, or what it hangs on, would be missing."""
+        if self.grounded:
+            check_whole(subject)
+
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the donor's background is not filled well or shows another object."""
-        if not self.grounded:  # else both depend on what the object hides, see `check_fit`
+        if self.grounded:  # the rest depends on what the object hides, see `check_fit`
+            check_whole(donor)
+        else:
             check_donor_background(donor)
 
     def check_fit(self, subject: Subject, donor: Subject, exposed: bool = False) -> None:

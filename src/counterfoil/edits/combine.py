@@ -107,6 +107,11 @@ class Combine(Edit):
             if edit.needs.surrogate is not None:
                 edit.check_surrogate(surrogate)
 
+    def check_subject(self, subject: Subject) -> None:
+        """Raises `Unusable` where a part refuses the photo."""
+        for edit in _make_parts(self.edits):
+            edit.check_subject(subject)
+
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the part that takes the donor refuses it."""
         for edit in _make_parts(self.edits):

@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 
 from counterfoil.edits.cutout import Matrix, map_points, place, place_alpha
+from counterfoil.edits.donor_scene import check_whole
 from counterfoil.edits.edit_protocol import (
     Edit,
     RecipeEdit,
@@ -22,7 +23,7 @@ from counterfoil.edits.edit_protocol import (
 )
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.photo_border import anchor_point, refuse_cut, turn_about_border
-from counterfoil.edits.scene import find_lowest, measure_lift, place_in_scene, zoom_about_foot
+from counterfoil.edits.scene import find_lowest, measure_footing, measure_lift, place_in_scene, zoom_about_foot
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.object_mask import hard_object
@@ -33,6 +34,8 @@ _ANGLE = re.compile(r"-?[\d.]+")
 LEAST_ANGLE = 5  # degrees that a grounded object turns at least, where the range allows it
 LEAST_INSIDE = 0.9  # of what is seen of a grounded object that stays in the picture when it turns
 MOST_LIFTED = 0.12  # of the side of a square as large as the object's box: mean way of what it rests on
+MORE_OVERHANG = 0.05  # of the object's size: how far its middle may come beside what it stands on
+LEAST_CONTACT = 0.6  # of the width on which the object stood before that it stands on when it is turned
 _FLIPPED = {"upside-down": "turning the object upside down", "left-right": "mirroring the object"}
 
 
@@ -56,6 +59,11 @@ class Direction(Edit):
         check_rate(self.rate)
         if self.low > self.high:
             raise UserError(f"low, high: expected low <= high, got {self.low} and {self.high}")
+
+    @property
+    def picture_version(self) -> int:
+        """Grounded pictures are newer: they turn less far, as far as the object keeps most of what it stands on."""
+        return self.version + self.grounded
 
     @property
     def level(self) -> str:
@@ -99,6 +107,11 @@ class Direction(Edit):
     def moves_object(self) -> bool:
         """It does."""
         return True
+
+    def check_subject(self, subject: Subject) -> None:
+        """Raises `Unusable` where what the object hangs on would stay behind."""
+        if self.grounded:
+            check_whole(subject)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw an angle and turn the object."""
@@ -150,12 +163,14 @@ class Direction(Edit):
         turned = np.array(self._turn(subject, matrix, angle), np.float64)
         if not subject.cut_sides:
             turned[1, 2] += find_lowest(alpha, matrix) - find_lowest(alpha, turned)
-        before, after = (np.count_nonzero(hard_object(place_alpha(alpha, each))) for each in (matrix, turned))
-        if after < LEAST_INSIDE * before:
+        before, after = (place_alpha(alpha, each) for each in (matrix, turned))
+        if np.count_nonzero(hard_object(after)) < LEAST_INSIDE * np.count_nonzero(hard_object(before)):
             raise Unusable(f"turned by {angle:g} degrees part of the object would be outside the picture")
         if "bottom" in subject.cut_sides:  # what it stands on is not in the picture
             return turned
-        return turned if measure_lift(alpha, matrix, turned) <= MOST_LIFTED else None
+        stood, stands = measure_footing(before), measure_footing(after)
+        falls = stands.contact < LEAST_CONTACT * stood.contact or stands.overhang > stood.overhang + MORE_OVERHANG
+        return None if falls or measure_lift(alpha, matrix, turned) > MOST_LIFTED else turned
 
 
 @dataclass(frozen=True)

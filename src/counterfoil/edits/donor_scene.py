@@ -6,7 +6,8 @@ donor's hole, or the hole lies outside, and until the object's foot comes to whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import cv2
@@ -22,6 +23,11 @@ from counterfoil.errors import Unusable
 from counterfoil.object_mask import object_trace
 from counterfoil.store.result_cache import Stored
 
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+Support: TypeAlias = Literal["ground", "below", "air"]  # what holds an object: ground that is seen, or not, or nothing
+
 ZOOMS = (1.0, 1.12, 1.25, 1.4)  # of the donor's photo, beyond what covers the picture; more would look soft
 STEPS = 9  # places of a window along each side
 GRAIN = 48  # shorter side in pixels at which holes and objects are compared
@@ -36,16 +42,17 @@ CLEAR_SHADOW = 0.12  # of the light: a contact shadow of this strength shows tha
 TILE = 16  # pixels of a square of background
 ROUGH_TILE = 3.0  # levels by which the pixels of rough ground differ from their mean around
 MOSTLY, SELDOM = 0.6, 0.3  # shares of rough squares: of rough ground at least, of open air at most
+KIND = 18.0  # levels of CIE Lab by which a square of another kind of ground differs from the usual one
+MOST_OTHER: Mapping[Support, float] = {"ground": 0.1, "air": 0.1, "below": 0.35}  # share of such squares in a window
+FEWEST = 4  # squares that tell what ground is like
+MOST_VISIBLE = 0.25  # share of the picture in which the donor's filled hole may show
+NEAR_OBJECT = (0.02, 0.05)  # of the shorter side: how far from an object something that it hangs on is looked for
+TOUCHED = 3.0  # levels of L* a pixel: something beside an object in the air that is no sky
 EVEN, EVEN_AIR = 9.0, 15.0  # levels of CIE Lab by which the squares of smooth ground and of open air differ
 DARKEST_AIR = 12.0  # L* of CIE Lab: a black studio is no air
 BLUE = -6.0  # b* of CIE Lab below which ground is water
 FLAT, FRAME_STEP = 5.0, 12.0  # levels: deviation along a line of a frame around the photo, and step at its edge
 WIDEST_FRAME, ALONG = 0.2, 0.7  # shares of the photo that a frame takes on one side, and of its edge with that step
-
-Bytes = NDArray[np.uint8]
-Floats = NDArray[np.float32]
-Flags = NDArray[np.bool_]
-Support: TypeAlias = Literal["ground", "below", "air"]  # what holds an object: ground that is seen, or not, or nothing
 
 
 class SceneWindow(NamedTuple):
@@ -71,6 +78,7 @@ class _Tiles(NamedTuple):
     """Squares of a photo's background: one row of values per square that is clear of the object."""
 
     middle: Floats  # row of the square's middle, as a share of the height
+    across: Floats  # its column, as a share of the width
     fine: Floats  # levels by which its pixels differ from their mean around
     colour: Floats  # (squares, 3), CIE Lab
 
@@ -88,6 +96,31 @@ def _classify_support(subject: Subject) -> Support:
         return "ground"
     tiles = subject.once(_measure_tiles)
     return "air" if len(tiles.fine) and float((tiles.fine > ROUGH_TILE).mean()) <= SELDOM else "ground"
+
+
+def check_whole(subject: Subject) -> None:
+    """Raises `Unusable` where an object would leave behind what belongs to it or what it hangs on.
+
+    Both are looked for where fills are judged: the papers' recipes move what the mask holds.
+    """
+    subject.check_attachments()
+    if not subject.tools.fills.judged or classify_support(subject) != "air":
+        return
+    if subject.once(_measure_beside) > TOUCHED:
+        raise Unusable("the object is in the air beside something that it may hang or stand on")
+
+
+def _measure_beside(subject: Subject) -> float:
+    """The strongest steps of light close to the object, in L* a pixel: next to none in the open air."""
+    hard = subject.hard_object
+    away = np.asarray(cv2.distanceTransform((~hard).astype(np.uint8), cv2.DIST_L2, 3)) / min(hard.shape)
+    near = (away > NEAR_OBJECT[0]) & (away < NEAR_OBJECT[1])
+    if not near.any():
+        return 0.0
+    smooth = cv2.GaussianBlur(subject.picture.image, (0, 0), 1.5)
+    light = cv2.cvtColor(np.asarray(smooth, np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)[..., 0]
+    steps = np.hypot(*(cv2.Sobel(light, cv2.CV_32F, *way) / 8 for way in ((1, 0), (0, 1))))
+    return float(np.percentile(steps[near], 98))
 
 
 def find_foot(subject: Subject) -> float:
@@ -146,7 +179,65 @@ def _measure_tiles(subject: Subject) -> _Tiles:
         np.asarray(cv2.resize(plane, size, interpolation=cv2.INTER_AREA), np.float32) for plane in (fine, lab, clear)
     )
     rows, columns = np.nonzero(share > 0.9)
-    return _Tiles(((rows + 0.5) / size[1]).astype(np.float32), small[rows, columns], colours[rows, columns])
+    middle, across = (
+        np.asarray((line + 0.5) / length, np.float32) for line, length in zip((rows, columns), size[::-1], strict=True)
+    )
+    return _Tiles(middle, across, small[rows, columns], colours[rows, columns])
+
+
+class OtherGround(NamedTuple):
+    """Counts the squares of a photo's background that are of another kind than its ground, in any window."""
+
+    clear: NDArray[np.int32]  # sums over squares of background, as of `cv2.integral`
+    other: NDArray[np.int32]  # and over those of another kind
+    top: float  # row of the photo, as a share of its height, from which on squares count
+
+    @classmethod
+    def of(cls, donor: Subject, support: Support) -> OtherGround:
+        """For an object that stands: below the ground line, where there is one. Else in the whole photo."""
+        return donor.once(_FindOtherGround(support))
+
+    def measure(self, window: SceneWindow) -> float:
+        """The share of the window's background that is of another kind; 0 where it shows none."""
+        high, wide = (length - 1 for length in self.clear.shape)
+        top, bottom = (round(high * row) for row in (max(window.top, self.top), window.top + window.height))
+        left, right = (round(wide * column) for column in (window.left, window.left + window.width))
+        if top >= bottom or left >= right:
+            return 0.0
+        clear, other = (
+            float(sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left])
+            for sums in (self.clear, self.other)
+        )
+        return other / clear if clear else 0.0
+
+
+@dataclass(frozen=True)
+class _FindOtherGround:
+    """The work of `OtherGround.of`."""
+
+    support: Support
+
+    def __call__(self, donor: Subject) -> OtherGround:
+        height, width = donor.picture.alpha.shape
+        shape = max(1, height // TILE), max(1, width // TILE)
+        clear, other = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
+        tiles, line = donor.once(_measure_tiles), donor.once(find_ground_line)
+        usual = tiles.colour[_find_under(donor, tiles)] if self.support == "ground" else tiles.colour
+        if len(usual):
+            places = (tiles.middle * shape[0]).astype(np.intp), (tiles.across * shape[1]).astype(np.intp)
+            clear[places] = 1
+            other[places] = np.linalg.norm(tiles.colour - np.median(usual, axis=0), axis=1) > KIND
+        top = line / height if self.support == "ground" and line is not None else 0.0
+        sums = [np.asarray(cv2.integral(each), np.int32) for each in (clear, other)]
+        return OtherGround(sums[0], sums[1], top)
+
+
+def _find_under(donor: Subject, tiles: _Tiles) -> Flags:
+    """Which squares are the ground that a photo's own object stands on, or all ground where too little shows below."""
+    ground, box = tiles.middle > (find_ground(donor) or 0.0), object_box(donor.cutout.alpha)
+    width = float(donor.cutout.alpha.shape[1])
+    under = ground & (np.abs(tiles.across - box.centre[0] / width) <= box.width / width)
+    return np.asarray(under if np.count_nonzero(under) >= FEWEST else ground)
 
 
 class SceneFit(NamedTuple):
@@ -218,7 +309,7 @@ def _fit_scene(subject: Subject, donor: Subject) -> SceneFit:
         *(plane for one in (subject, donor) for plane in (one.cutout.alpha, one.hard_object)),
     ]
     return donor.once_stored(
-        ("scene", *about, donor.hole),
+        ("scene of one ground", *about, donor.hole),
         lambda: _choose_window(subject, donor),
         lambda fit: Stored([list(fit.window), fit.visible]),
         lambda stored: SceneFit(SceneWindow(*stored.facts[0]), stored.facts[1]),
@@ -231,6 +322,7 @@ def _choose_window(subject: Subject, donor: Subject) -> SceneFit:
         raise Unusable("the donor's photo shows no ground that the object could stand on")
     if support == "air" and not donor.once(is_open_air):
         raise Unusable("the object is in the air, the donor's photo shows more than that")
+    others = OtherGround.of(donor, support)
     hidden = _reduce(subject.hard_object, _small_shape(subject))
     stood, feet = min(1.0, find_foot(donor)), (find_foot(subject), find_rest(subject))
     best: SceneFit | None = None
@@ -239,13 +331,17 @@ def _choose_window(subject: Subject, donor: Subject) -> SceneFit:
         foot, rests = (window.top + window.height * row for row in feet)
         if support == "ground" and ground is not None and rests < ground:
             continue
+        if others.measure(window) > MOST_OTHER[support]:
+            continue
         seen = _show_hole(window, donor, hidden)
         away = abs(foot - stood) if support == "ground" else 0.0
         cost = float(seen.mean()) + ZOOM_COST * float(np.log2(zoom)) + FOOT_COST * away
         if cost < least:
             least, best = cost, SceneFit(window, float((seen > SEEN).mean()))
     if best is None:
-        raise Unusable("the object's foot would not come to the donor's ground")
+        raise Unusable("the object's foot would not come to the donor's ground, or other things are seen there")
+    if best.visible > MOST_VISIBLE:
+        raise Unusable(f"the donor's filled hole would be seen on {best.visible:.0%} of the picture")
     return best
 
 

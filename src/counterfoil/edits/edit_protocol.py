@@ -169,6 +169,9 @@ class Edit(ABC):
     def check_surrogate(self, surrogate: Classifier) -> None:  # noqa: B027 - most edits have nothing to refuse
         """Raise `UserError`, before the work begins, where this surrogate does not suit the settings."""
 
+    def check_subject(self, subject: Subject) -> None:  # noqa: B027 - most edits take any photo
+        """Raise `Unusable` where the edit cannot be made of this photo whatever the donor; before donors are tried."""
+
     def check_donor(self, donor: Subject) -> None:  # noqa: B027 - most edits take any donor
         """Raise `Unusable` where this donor does not suit the edit; other donors are then tried."""
 

@@ -32,7 +32,7 @@ class FillControl(Edit):
     """Cut a hole of the object's shape, the largest that fits, out of the background beside it, and fill it."""
 
     attribute: ClassVar[Attribute] = "control"
-    version: ClassVar[int] = 3  # 3, 2: other fills and limits
+    version: ClassVar[int] = 4  # 4: beside what stands out with the object; 3, 2: other fills and limits
 
     @property
     def level(self) -> str:
@@ -65,16 +65,21 @@ class FillControl(Edit):
 def _fill_elsewhere(subject: Subject, rng: np.random.Generator) -> tuple[Fill, Flags]:
     """The fill of a hole beside the object, and the hole."""
     object_hole = find_hole(subject.cutout.alpha)
-    hole = find_room(object_hole, rng)
-    return subject.fill_elsewhere(hole, object_hole), hole
+    taken = np.asarray(object_hole | subject.attachments.region)  # a face that wears the object is no background
+    hole = find_room(object_hole, rng, taken)
+    return subject.fill_elsewhere(hole, taken), hole
 
 
-def find_room(shape: Flags, rng: np.random.Generator) -> Flags:
-    """The largest hole of this shape that fits beside it, at a random place; raises `Unusable` where none does."""
+def find_room(shape: Flags, rng: np.random.Generator, beside: Flags | None = None) -> Flags:
+    """The largest hole of this shape that fits beside it, at a random place; raises `Unusable` where none does.
+
+    `beside`: what the hole must not meet, the shape itself unless given.
+    """
+    occupied = shape if beside is None else beside
     height, width = shape.shape
     scale = min(1.0, GRAIN / min(height, width))
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    taken = np.asarray(cv2.resize(shape.astype(np.uint8), size, interpolation=cv2.INTER_AREA)) > 0
+    taken = np.asarray(cv2.resize(occupied.astype(np.uint8), size, interpolation=cv2.INTER_AREA)) > 0
     left, top, box_width, box_height = cv2.boundingRect(shape.astype(np.uint8))
     cut = shape[top : top + box_height, left : left + box_width].astype(np.uint8)
     for factor in SCALES:
@@ -83,7 +88,7 @@ def find_room(shape: Flags, rng: np.random.Generator) -> Flags:
             break
         places = _free_places(taken, hole, scale)
         if len(places):
-            return _put(hole, shape, places[rng.integers(len(places))] / scale)
+            return _put(hole, occupied, places[rng.integers(len(places))] / scale)
     raise Unusable(f"the background beside the object has no room for a hole of {SMALLEST:.0%} of the picture")
 
 

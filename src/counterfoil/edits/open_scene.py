@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import paste
 from counterfoil.edits.donor_scene import (
+    MOST_OTHER,
     OTHER_OBJECTS,
     SALIENT,
+    OtherGround,
     SceneWindow,
+    check_whole,
     classify_support,
     find_foot,
     find_frame,
@@ -56,6 +59,7 @@ def check_open_scene(donor: Subject) -> None:
     """Raises `Unusable` where no part of a photo can be a scene: its object is everywhere."""
     if not donor.once(_has_room):
         raise Unusable("no part of the donor's photo is large enough and without its object")
+    check_whole(donor)  # else the rest of its object is seen
 
 
 def check_scene_for(subject: Subject, donor: Subject) -> None:
@@ -155,17 +159,20 @@ def _find_open_scene(subject: Subject, donor: Subject) -> SceneWindow:
         raise Unusable("the donor's photo shows no ground that the object could stand on")
     if support == "air" and not donor.once(is_open_air):
         raise Unusable("the object is in the air, the donor's photo shows more than that")
+    others = OtherGround.of(donor, support)
     rest, foot, stood = find_rest(subject), find_foot(subject), min(1.0, find_foot(donor))
     best, least = None, np.inf
     for window, zoom in _list_places(donor, subject.picture.alpha.shape):
         if support == "ground" and ground is not None and window.top + window.height * rest < ground:
+            continue
+        if others.measure(window) > MOST_OTHER[support]:
             continue
         away = abs(window.top + window.height * foot - stood) if support == "ground" else 0.0
         cost = ZOOM_COST * float(np.log2(zoom)) + FOOT_COST * away
         if cost < least:
             best, least = window, cost
     if best is None:
-        raise Unusable("no part of the donor's photo without its object has ground where the object stands")
+        raise Unusable("no part of the donor's photo without its object has ground alone where the object stands")
     return best
 
 

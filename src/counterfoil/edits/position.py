@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from counterfoil.edits.cutout import Cutout, Matrix, place, place_alpha
+from counterfoil.edits.donor_scene import check_whole
 from counterfoil.edits.edit_protocol import (
     Edit,
     RecipeEdit,
@@ -77,6 +78,11 @@ class Position(Edit):
     def moves_object(self) -> bool:
         """It does."""
         return True
+
+    def check_subject(self, subject: Subject) -> None:
+        """Raises `Unusable` where what the object hangs on would stay behind."""
+        if self.grounded:
+            check_whole(subject)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Draw a place and move the object there."""
@@ -165,6 +171,11 @@ class PositionGrid(Edit):
     def moves_object(self) -> bool:
         """It does."""
         return True
+
+    def check_subject(self, subject: Subject) -> None:
+        """Raises `Unusable` where what the object hangs on would stay behind."""
+        if self.grounded:
+            check_whole(subject)
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Centre the object's box in the cell, as far as it fits into the picture."""

@@ -26,6 +26,7 @@ NEAR = 0.05  # of the picture's height: those few rows
 
 FOOT = 0.08  # of the object's height: the part that touches the ground
 SPREAD = 0.06  # of the object's width: how far a contact shadow reaches beyond the foot
+CLOSE = 0.05  # of the object's size: what is no higher above the ground touches it, as far as the eye tells
 LOWEST = 0.12  # of the object's height above its lower edge, beside which the ground at its foot is seen
 AT_FOOT, BESIDE = (0.015, 0.06), (0.12, 0.3)  # distances from the object, as shares of its longer side
 FAINT_ALPHA = 24  # below this a pixel counts as background
@@ -106,6 +107,24 @@ def measure_lift(alpha: Bytes, before: Matrix, after: Matrix) -> float:
     rows = [support @ matrix[1, :2] + matrix[1, 2] for matrix in (before, after)]
     scale = float(np.sqrt(abs(np.linalg.det(before[:, :2])) * box.width * box.height))
     return float(np.abs(rows[1] - rows[0]).mean()) / scale
+
+
+class Footing(NamedTuple):
+    """What an object stands on, as shares of its size: the root of its box's area."""
+
+    contact: float  # width over which its lower edge is on the ground or close above it
+    overhang: float  # how far its middle is beside all of that width: there it would fall over
+
+
+def measure_footing(alpha: Bytes) -> Footing:
+    """How an object stands, as far as its outline tells."""
+    opaque, box = hard_object(alpha), object_box(alpha)
+    size = float(np.sqrt(box.width * box.height))
+    lowest = np.where(opaque.any(axis=0), alpha.shape[0] - np.argmax(opaque[::-1], axis=0), 0)
+    columns = np.flatnonzero(lowest >= box.top + box.height - CLOSE * size)
+    middle = float(np.nonzero(opaque)[1].mean())
+    beside = max(0.0, float(columns[0]) - middle, middle - float(columns[-1]))
+    return Footing(len(columns) / size, beside / size)
 
 
 def find_ground_line(subject: Subject) -> float | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.direction import Direction
-from counterfoil.edits.donor_scene import SceneWindow
+from counterfoil.edits.donor_scene import SceneWindow, check_whole
 from counterfoil.edits.edit_protocol import Edit, Needs, RecipeEdit, Resolution, Supplied, format_percent
 from counterfoil.edits.geometry import check_rate
 from counterfoil.edits.open_scene import check_open_scene, check_scene_for, find_open_scene, stand_in_scene
@@ -38,6 +38,10 @@ class InScene(Edit):
     def needs(self) -> Needs:
         """A photo that lends its scene, the same for all edits in a scene."""
         return Needs(donor="any", scene=True)
+
+    def check_subject(self, subject: Subject) -> None:
+        """Raises `Unusable` where part of the object, or what it hangs on, would be missing."""
+        check_whole(subject)
 
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the photo's object is seen in every part that is large enough."""
@@ -192,6 +196,7 @@ class SceneDirection(ChangedInScene):
     """Turn the object in the scene, as far as it still stands."""
 
     attribute: ClassVar[Attribute] = "direction"
+    version: ClassVar[int] = 2  # 2: turned less far, as far as the object keeps most of what it stands on
     low: int = -45
     high: int = 45
     angle: float | None = None
