@@ -45,7 +45,6 @@ MOSTLY, SELDOM = 0.6, 0.3  # shares of rough squares: of rough ground at least, 
 KIND = 18.0  # levels of CIE Lab by which a square of another kind of ground differs from the usual one
 MOST_OTHER: Mapping[Support, float] = {"ground": 0.1, "air": 0.1, "below": 0.35}  # share of such squares in a window
 FEWEST = 4  # squares that tell what ground is like
-MOST_VISIBLE = 0.25  # share of the picture in which the donor's filled hole may show
 NEAR_OBJECT = (0.02, 0.05)  # of the shorter side: how far from an object something that it hangs on is looked for
 TOUCHED = 3.0  # levels of L* a pixel: something beside an object in the air that is no sky
 EVEN, EVEN_AIR = 9.0, 15.0  # levels of CIE Lab by which the squares of smooth ground and of open air differ
@@ -106,11 +105,11 @@ def check_whole(subject: Subject) -> None:
     subject.check_attachments()
     if not subject.tools.fills.judged or classify_support(subject) != "air":
         return
-    if subject.once(_measure_beside) > TOUCHED:
+    if subject.once(_measure_near_steps) > TOUCHED:
         raise Unusable("the object is in the air beside something that it may hang or stand on")
 
 
-def _measure_beside(subject: Subject) -> float:
+def _measure_near_steps(subject: Subject) -> float:
     """The strongest steps of light close to the object, in L* a pixel: next to none in the open air."""
     hard = subject.hard_object
     away = np.asarray(cv2.distanceTransform((~hard).astype(np.uint8), cv2.DIST_L2, 3)) / min(hard.shape)
@@ -309,7 +308,7 @@ def _fit_scene(subject: Subject, donor: Subject) -> SceneFit:
         *(plane for one in (subject, donor) for plane in (one.cutout.alpha, one.hard_object)),
     ]
     return donor.once_stored(
-        ("scene of one ground", *about, donor.hole),
+        ("scene of one kind of ground", *about, donor.hole),
         lambda: _choose_window(subject, donor),
         lambda fit: Stored([list(fit.window), fit.visible]),
         lambda stored: SceneFit(SceneWindow(*stored.facts[0]), stored.facts[1]),
@@ -340,8 +339,6 @@ def _choose_window(subject: Subject, donor: Subject) -> SceneFit:
             least, best = cost, SceneFit(window, float((seen > SEEN).mean()))
     if best is None:
         raise Unusable("the object's foot would not come to the donor's ground, or other things are seen there")
-    if best.visible > MOST_VISIBLE:
-        raise Unusable(f"the donor's filled hole would be seen on {best.visible:.0%} of the picture")
     return best
 
 

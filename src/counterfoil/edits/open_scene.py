@@ -165,11 +165,9 @@ def _find_open_scene(subject: Subject, donor: Subject) -> SceneWindow:
     for window, zoom in _list_places(donor, subject.picture.alpha.shape):
         if support == "ground" and ground is not None and window.top + window.height * rest < ground:
             continue
-        if others.measure(window) > MOST_OTHER[support]:
-            continue
         away = abs(window.top + window.height * foot - stood) if support == "ground" else 0.0
         cost = ZOOM_COST * float(np.log2(zoom)) + FOOT_COST * away
-        if cost < least:
+        if cost < least and others.measure(window) <= MOST_OTHER[support]:
             best, least = window, cost
     if best is None:
         raise Unusable("no part of the donor's photo without its object has ground alone where the object stands")
