@@ -106,7 +106,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The conclusion and the attributes, as a notebook shows them."""
-        heading = ("attribute", self.first, self.second, "difference", "95 %", "photos")
+        value = "points lost by" if self.found.kind == "drops" else "% right of"
+        names = (f"{value} {name}" for name in (self.first, self.second))
+        heading = ("attribute", *names, "difference", "95 %", "photos")
         rows = [
             (
                 row.condition.attribute, *(format_number(value) for value in (row.value_first, row.value_second)),

@@ -13,7 +13,8 @@ import counterfoil as cf
 from counterfoil.testing import assert_robust
 from planted import LABELS, AnswersByBackground, Planted, write_photos
 
-EDITS = ["background-swap", "object-grayscale"]
+NAMES = ["background-swap", "object-grayscale"]
+EDITS = [cf.edits.BackgroundSwap(), "object-grayscale"]  # grounded ones are refused where no ground is shown
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_the_table_of_answers_has_one_row_per_model_and_picture(result: cf.Resul
     frame, table = result.to_pandas(), result.to_arrow()
     assert len(frame) == table.num_rows == 2 * 12 * 4
     assert list(frame.columns) == table.column_names
-    assert set(frame["edit"]) == {"original", "control", *EDITS}
+    assert set(frame["edit"]) == {"original", "control", *NAMES}
     assert (frame["correct"].to_numpy() == np.array(table["correct"].to_pylist())).all()
 
 
@@ -65,7 +66,9 @@ def test_two_models_are_compared_photo_by_photo(result: cf.Result) -> None:
     rows = compared.to_pandas()
     assert set(rows[rows["attribute"] == "background"]["difference"]) == {100}
     assert compared.sentence
-    assert "background" in compared._repr_html_()
+    page = compared._repr_html_()
+    assert "background" in page
+    assert f"points lost by {compared.first}" in page
     assert compared.to_json()["conclusion"] == compared.sentence
 
 

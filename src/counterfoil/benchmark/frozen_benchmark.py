@@ -17,6 +17,7 @@ from counterfoil.benchmark.manifest import FileLocation, Manifest, read_manifest
 from counterfoil.errors import Unusable, UserError, expect_path
 from counterfoil.labels.label_space import LabelSpace
 from counterfoil.picture_strip import render_strip
+from counterfoil.report.words import describe_change, pluralize
 from counterfoil.sources.pixels import decode_picture, hash_pixels
 from counterfoil.store.picture_collection import CollectionBase
 from counterfoil.types import Skipped, StoredVariant
@@ -100,15 +101,19 @@ class Benchmark(CollectionBase):
     def _repr_html_(self) -> str:
         """Name, counts, digest and a few pictures, as a notebook shows them."""
         counts = self.record.counts
+        names = {one.label: one.name for one in self.record.labels.classes}
         sentences = [
-            f"{counts.test} pictures of {len(self.record.labels.classes)} classes, and {counts.reference} originals"
-            " and controls to compare with.",
+            f"{pluralize(counts.test, 'picture')} of {len(names)} {'class' if len(names) == 1 else 'classes'}, and"
+            f" {pluralize(counts.reference, 'unedited or control picture')} to compare with.",
             f"Digest {self.digest}.",
             *self.notes,
         ]
         edited = [stored for stored in self.pictures if stored.variant.attribute not in _NOT_SHOWN]
         step = max(1, len(edited) // _SHOWN)
-        shown = [(f"{row.variant.label}: {row.variant.edit} {row.variant.level}", row) for row in edited[::step]]
+        shown = [
+            (f"{names[row.variant.label]}: {describe_change(row.variant.edit, row.variant.level)}", row)
+            for row in edited[::step]
+        ]
         return render_strip(self.name, [(words, self.read(row)) for words, row in shown[:_SHOWN]], sentences)
 
 
