@@ -369,7 +369,7 @@ def test_a_python_model_whose_weights_changed_is_not_the_same_run(
     assert "another model;" in done.stderr
 
 
-@pytest.mark.parametrize("bad", ["file", "record", "doubles"])
+@pytest.mark.parametrize("bad", ["file", "record", "doubles", "others"])
 def test_folders_and_recipes_that_cannot_work_are_refused_before_the_work(
     photos: tuple[Path, Path], tmp_path: Path, bad: str
 ) -> None:
@@ -381,8 +381,13 @@ def test_folders_and_recipes_that_cannot_work_are_refused_before_the_work(
     if bad == "record":
         out.mkdir()
         (out / "run.json").write_text('{"limit": ')
-    with pytest.raises(cf.UserError, match="expected"):
+    if bad == "others":
+        (out / "work").mkdir(parents=True)  # a user's own folder of this name
+        (out / "work" / "notes.txt").write_text("mine")
+    before = sorted(out.rglob("*"))
+    with pytest.raises(cf.UserError, match="holds other files \\('work'\\)" if bad == "others" else "expected"):
         cf.run(images, [MODEL], masks=masks, recipe=str(recipe), out=out)
+    assert bad != "others" or sorted(out.rglob("*")) == before
 
 
 def test_two_runs_cannot_write_into_one_folder(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ MAY_DIFFER = frozenset({"command", "environment", "samples", "sanity", "notes", 
 # fields that may hold more than in the session before: models that are added to a run
 MAY_GROW = frozenset({"models", "model_digests", "identities", "preprocessing"})
 _OLD_JOURNAL = "work/journal.jsonl"
+_TRACES = ("run.json", "work/lock", "work/plan.json")  # a folder that holds one of these is ours
 _FIELD_NAMES = {  # fields of the record with another name for users
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
     "collection_digest": "collection", "fills": "fill of holes", "allow_cut": "treatment of cut objects",
@@ -136,11 +137,26 @@ def _remove_halves(folder: Path) -> None:
 def _make_work_folder(folder: Path) -> None:
     refuse_benchmark(folder)
     try:
+        _refuse_other_files(folder)
         make_durable_folder(folder / "work")
     except OSError as error:
         raise UserError(
             f"expected a folder to write into, got '{folder}': {error.strerror}; choose another --out"
         ) from error
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Raises `UserError` where a folder holds files and none of a run: results among them could overwrite some."""
+    if not folder.is_dir() or any((folder / trace).exists() for trace in _TRACES):
+        return
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if names == ["work"] and not any((folder / "work").iterdir()):  # a run was killed at its start
+        return
+    if names:
+        raise UserError(
+            f"expected a new folder, an empty one or one of a run, got '{folder}', which holds other files"
+            f" ('{names[0]}'{f' and {len(names) - 1} more' if names[1:] else ''}); choose another --out"
+        )
 
 
 def try_lock(file: Any, shared: bool = False) -> bool:
