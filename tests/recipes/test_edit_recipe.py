@@ -56,6 +56,11 @@ def test_levels_stand_for_one_step_each(tmp_path: Path) -> None:
     assert step.all_settings == [{"rate": 0.1, "angle": 10}, {"rate": 0.1, "angle": 20}]
 
 
+def test_the_name_of_an_edit_alone_is_a_step(tmp_path: Path) -> None:
+    alone, keyed = (load_recipe(written(tmp_path, f"edits: [{step}]")) for step in ("size", "{edit: size}"))
+    assert alone.digest == keyed.digest
+
+
 def test_the_digest_changes_with_what_changes_a_picture_and_not_with_the_words(tmp_path: Path) -> None:
     base = load_recipe(written(tmp_path, "about: a\nedits: [{edit: control}]"))
     words = load_recipe(written(tmp_path, "about: b\nedits: [{edit: control}]"))
@@ -77,6 +82,7 @@ def test_the_digest_changes_with_what_changes_a_picture_and_not_with_the_words(t
         ("working_size: big\nedits: [{edit: control}]", "'working_size'"),
         ("edits: [{edit: size, levels: {rate: [1], faithful: [true]}}]", "levels takes one setting"),
         ("edits: [{edit: size, replicates: 0}]", "'edits.0.replicates'"),
+        ("edits: [3]", "'edits.0': expected the name of an edit, or the keys edit, settings, levels"),
     ],
 )
 def test_a_wrong_recipe_says_what_was_expected(tmp_path: Path, text: str, said: str) -> None:

@@ -25,6 +25,11 @@ class Step(BaseModel):
     needs: str | None = None  # what this step needs to run, such as "surrogate"
     main: bool = False  # the attribute is judged by this edit first, at its last level, for every model alike
 
+    @model_validator(mode="before")
+    @classmethod
+    def _take_a_name_alone(cls, step: object) -> object:
+        return {"edit": step} if isinstance(step, str) else step
+
     @model_validator(mode="after")
     def _one_setting_has_levels(self) -> Step:
         if len(self.levels) > 1 or not all(self.levels.values()):
@@ -120,6 +125,8 @@ def _describe_fault(error: ValidationError) -> str:
     if fault["type"] == "extra_forbidden":
         model = Recipe if len(fault["loc"]) == 1 else Step
         return f"unknown key '{place}'; expected {_list_keys(model)}"
+    if fault["type"] == "model_type":
+        return f"'{place}': expected the name of an edit, or the keys {_list_keys(Step)}, got {fault['input']!r}"
     return f"'{place}': {fault['msg'][0].lower()}{fault['msg'][1:]}, got {fault['input']!r}"
 
 
