@@ -527,6 +527,17 @@ def test_photos_that_an_attribute_could_not_use_are_told_with_their_accuracy() -
     assert section.facts[1] == "The other 6 are right on 50 to 67 % unedited"
 
 
+def test_an_edit_whose_pictures_use_few_other_photos_says_so() -> None:
+    def facts(donors: list[str]) -> list[str]:
+        manifest = {"attribute": ["background"] * 5, "edit": ["background-swap"] * 5, "level": ["other"] * 5}
+        used = replace(content(), manifest={**manifest, "donor_id": donors})
+        (section,) = (row for row in build_sections(used, [], assign_styles(MODELS)) if row.attribute == "background")
+        return section.facts
+
+    assert "Uses 3 other photos, one of them in 2 of 4 pictures" in facts(["a", "b", "a", "c", ""])
+    assert not any(fact.startswith("Uses") for fact in facts([""] * 5))
+
+
 def test_twenty_models_are_ranked_by_ranges_in_one_table() -> None:
     page = render_page(many_models(20))
     words = words_of(page)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from counterfoil.edits.registry import own_ground_of
 from counterfoil.report.attribute_chart import (
@@ -33,6 +36,7 @@ from counterfoil.statistics.attribute_verdicts import costs
 from counterfoil.types import Attribute, Drop
 
 MOST_OPEN = 3  # sections; the others are folded
+_FREQUENT = 0.1  # of an edit's pictures: a donor of more is mentioned
 _MOST_MODELS = 6  # in the charts of a section; with more, the best, the middle and the worst
 
 
@@ -122,11 +126,28 @@ def _list_facts(content: ReportContent, main: Sequence[Drop]) -> list[str]:
         if row.attribute == main[0].attribute
     ]
     facts.append(f"Compared with {describe_reference(main[0])}")
+    facts += _describe_donors(content, main[0])
     facts += _describe_natural_ground(content, main[0])
     tool = max((row.tool_uncertainty for row in main if row.tool_uncertainty == row.tool_uncertainty), default=0.0)
     if tool:
         facts.append(f"Tool uncertainty ±{format_number(tool)} points")
     return facts
+
+
+def _describe_donors(content: ReportContent, main: Drop) -> list[str]:
+    """From how few photos the edit took backgrounds, scenes or objects: what it costs may be their doing."""
+    table = content.manifest
+    if "donor_id" not in table:
+        return []
+    own = (np.asarray(table["edit"]) == main.edit) & (np.asarray(table["level"]) == main.level)
+    own &= np.asarray(table["attribute"]) == main.attribute
+    donors = Counter(donor for donor in np.asarray(table["donor_id"])[own].tolist() if donor)
+    if not donors:
+        return []
+    total, most = donors.total(), max(donors.values())
+    if most <= _FREQUENT * total:
+        return []
+    return [f"Uses {pluralize(len(donors), 'other photo')}, one of them in {most} of {total} pictures"]
 
 
 def _describe_natural_ground(content: ReportContent, main: Drop) -> list[str]:
