@@ -9,32 +9,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import random
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from served_files import ServedFiles, serve
 
 _PREFIXES = ("/download", "/upload", "")  # of "/storage/v1"
 
 
-class Bucket:
-    """The files of the bucket by name, and the share of calls that fail, in percent."""
-
-    def __init__(self) -> None:
-        self.address = ""
-        self.files: dict[str, bytes] = {}
-        self.failing, self.failed = 0.0, 0
-        self.lock, self.random = threading.Lock(), random.Random(0)
-
-    def fails(self) -> bool:
-        """Whether the next call fails; counted."""
-        with self.lock:
-            fails = self.random.uniform(0, 100) < self.failing
-            self.failed += fails
-            return fails
+class Bucket(ServedFiles):
+    """The files of the bucket."""
 
     def describe(self, name: str) -> dict[str, Any]:
         """A file as the service lists it."""
@@ -133,13 +120,5 @@ class _Handler(BaseHTTPRequestHandler):
 def serve_bucket() -> Iterator[Bucket]:
     """The bucket on a free port of this machine, inside the block."""
     bucket = Bucket()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"bucket": bucket}))
-    bucket.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with serve(bucket, type("Handler", (_Handler,), {"bucket": bucket})):
         yield bucket
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

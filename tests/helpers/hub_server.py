@@ -9,33 +9,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import random
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from served_files import ServedFiles, serve
 
 DATA = "/api/datasets/user/data"
 _RESOLVE = "/datasets/user/data/resolve/main/"
 
 
-class Hub:
-    """The files of the data set by name, and the share of calls that fail, in percent."""
-
-    def __init__(self) -> None:
-        self.address = ""
-        self.files: dict[str, bytes] = {}
-        self.failing, self.failed = 0.0, 0
-        self.lock, self.random = threading.Lock(), random.Random(0)
-
-    def fails(self) -> bool:
-        """Whether the next call fails; counted."""
-        with self.lock:
-            fails = self.random.uniform(0, 100) < self.failing
-            self.failed += fails
-            return fails
+class Hub(ServedFiles):
+    """The files of the data set."""
 
     def list_tree(self, folder: str, recursive: bool) -> list[dict[str, Any]] | None:
         """The entries below a folder; None where there is none."""
@@ -172,13 +159,5 @@ class _Handler(BaseHTTPRequestHandler):
 def serve_hub() -> Iterator[Hub]:
     """The Hub on a free port of this machine, inside the block."""
     hub = Hub()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
-    hub.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with serve(hub, type("Handler", (_Handler,), {"hub": hub})):
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
