@@ -75,7 +75,9 @@ PRESENT: dict[str, Callable[[], bool]] = {
     "postgres": lambda: any(Path("/usr/lib/postgresql").glob("*/bin/postgres")),
     "torch": lambda: importlib.util.find_spec("torch") is not None,
     "ray": lambda: importlib.util.find_spec("ray") is not None,
-    "remote": lambda: all(importlib.util.find_spec(name) is not None for name in ("s3fs", "moto", "flask")),
+    "remote": lambda: all(
+        importlib.util.find_spec(name) is not None for name in ("s3fs", "moto", "flask", "gcsfs", "huggingface_hub")
+    ),
 }
 
 

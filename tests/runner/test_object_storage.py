@@ -183,7 +183,6 @@ def test_a_run_folder_that_cannot_be_had_is_one_line(server: str, stored: tuple[
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A server that speaks the Hub's protocol; the client asks it."""
-    pytest.importorskip("huggingface_hub")
     import fsspec
 
     object_storage._SYSTEMS.clear()
@@ -196,7 +195,6 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A server that speaks Google Cloud Storage's protocol; the client asks it."""
-    pytest.importorskip("gcsfs")
     object_storage._SYSTEMS.clear()
     monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # another protocol, for zonal buckets
     with serve_bucket() as served:
