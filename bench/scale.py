@@ -175,8 +175,9 @@ def measure_growth(photos: int, smallest: int) -> None:
     while count <= photos:
         program = f"import scale; scale.run_growing({count})"
         line = subprocess.run(
-            [sys.executable, "-c", program], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-        ).stdout.splitlines()[-1]
+            [sys.executable, "-c", program], cwd=Path(__file__).parent, capture_output=True, text=True, check=True,
+            env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},  # as the command has it
+        ).stdout.splitlines()[-1]  # fmt: skip
         figures: dict[str, float] = json.loads(line)
         first = first or figures
         factor = count / smallest

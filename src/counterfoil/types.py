@@ -59,7 +59,7 @@ class Provenance(NamedTuple):
     licence: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
     """A photo with its label, unedited."""
 
@@ -478,3 +478,5 @@ class Run:
     allow_cut: bool = False  # whether objects that the photo's border cuts were moved like others
     tool_checks: int = 0  # photos whose pictures were made again with another fill and another mask
     sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
+    rendering: str = ""  # what made the pictures of `rendered_edits`: "torch on cuda"; "" where OpenCV made all
+    rendered_edits: tuple[str, ...] = ()

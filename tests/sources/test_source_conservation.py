@@ -16,7 +16,7 @@ from PIL import Image
 from skimage import data
 
 from counterfoil.errors import Unusable, UserError
-from counterfoil.sources.bounded_reads import MOST_BYTES, read_user_file
+from counterfoil.sources.bounded_reads import MOST_BYTES, map_files, read_user_file
 from counterfoil.sources.source_loaders import open_source
 
 CAT = data.chelsea()  # (300, 451, 3)
@@ -242,3 +242,8 @@ def test_a_file_larger_than_any_picture_is_not_read(tmp_path: Path) -> None:
 def test_a_device_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(Unusable, match="it is a device, not a file"):
         read_user_file(Path("/dev/zero"))
+
+
+def test_many_files_are_read_in_order_by_threads() -> None:
+    places = list(range(3000))  # more than are handed to the threads at once
+    assert list(map_files(lambda place: -place, places, threads=3)) == [-place for place in places]

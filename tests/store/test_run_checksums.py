@@ -111,6 +111,18 @@ def test_report_compare_gate_analyse_and_show_refuse_a_changed_folder_in_one_lin
         assert "expected the folder as counterfoil wrote it" in str(done.exception)
 
 
+@pytest.mark.parametrize("kind", ["folder", "dangling link"])
+def test_what_cannot_be_read_in_place_of_the_record_is_refused(made: Path, tmp_path: Path, kind: str) -> None:
+    run = Path(shutil.copytree(made / "run", tmp_path / "run"))
+    (run / CHECKSUMS).unlink()
+    if kind == "folder":
+        (run / CHECKSUMS).mkdir()
+    else:
+        (run / CHECKSUMS).symlink_to("nowhere")
+    with pytest.raises(UserError, match=f"{CHECKSUMS} is damaged"):
+        refuse_changed(run)
+
+
 def test_a_damaged_thumbnail_is_made_again_and_not_shown(made: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(made / "run", tmp_path / "run"))
     invoke("report", str(run), "--out", str(run))

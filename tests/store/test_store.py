@@ -19,8 +19,11 @@ from counterfoil.store.folder_lock import claim_folder, hold_folder
 from counterfoil.store.parquet import (
     DictionaryColumn,
     Kind,
+    TableColumns,
     TableWriter,
     dictionary_encode,
+    find_texts,
+    locate_texts,
     read_dictionary_table,
     read_table,
     write_table,
@@ -199,3 +202,31 @@ def test_halves_that_a_killed_process_left_are_removed_by_the_next_one(tmp_path:
     with hold_folder(tmp_path):
         assert not half.exists()
     assert other.is_file()
+
+
+def write_ids(path: Path, *groups: list[str]) -> Path:
+    """A table of ids with their places, one row group after the other."""
+    with TableWriter(path, {"id": "text", "place": "int"}) as table:
+        for ids in groups:
+            table.write({"id": ids, "place": [int(name[1:]) for name in ids]})
+    return path
+
+
+def test_ids_are_located_in_another_table_in_whatever_order_and_row_groups(tmp_path: Path) -> None:
+    plain = write_ids(tmp_path / "plain.parquet", ["v0", "v1"], ["v2", "v3", "v4"])
+    same = write_ids(tmp_path / "same.parquet", ["v0", "v1", "v2"], ["v3", "v4"])
+    other = write_ids(tmp_path / "other.parquet", ["v4", "v9"], ["v1"])
+    assert locate_texts((same, "id"), (plain, "id")).tolist() == [0, 1, 2, 3, 4]
+    assert locate_texts((other, "id"), (plain, "id")).tolist() == [4, -1, 1]
+    assert find_texts(other, "id", {"v1", "v4", "v7"})[0] == ["v4", "v1"]
+    assert find_texts(other, "id", {"v1", "v4", "v7"})[1].tolist() == [0, 2]
+    counted = TableColumns(plain, np.array([False, True, True, False, True]))
+    assert counted.locate("id", other, "id").tolist() == [2, -1, 0]
+
+
+def test_rows_are_taken_from_the_row_groups_that_hold_them(tmp_path: Path) -> None:
+    path = write_ids(tmp_path / "t.parquet", ["v0", "v1"], ["v2", "v3"], ["v4"])
+    for rows, places in ((None, [1, 2, 4]), (np.array([False, True, True, True, True]), [0, 1, 3])):
+        taken = TableColumns(path, rows).take(np.array(places))
+        assert (taken["id"].tolist(), taken["place"].tolist()) == (["v1", "v2", "v4"], [1, 2, 4])
+    assert TableColumns(path).take(np.zeros(0, np.intp))["id"].tolist() == []

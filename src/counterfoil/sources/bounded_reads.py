@@ -9,12 +9,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from counterfoil.errors import Unusable
+from counterfoil.types import Item, Output
 
 MOST_BYTES = 1 << 28  # per picture, mask or member of an archive; anything larger is treated as a bomb
 MOST_LABEL_BYTES = 1 << 20  # per label or annotation inside an archive
+_AHEAD = 1024  # files handed to threads at once: each that waits takes more memory than its row in the list
 _KINDS = {
     stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
@@ -36,11 +40,20 @@ def read_user_file(path: Path) -> bytes:
             if not stat.S_ISREG(about.st_mode):
                 raise Unusable(f"it is {_KINDS.get(stat.S_IFMT(about.st_mode), 'something else')}, not a file")
             refuse_oversized(about.st_size)
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(about.st_size + 1)  # MOST_BYTES would reserve as much address space in every thread
+            if len(content) > about.st_size:  # it has grown since
+                content += file.read(MOST_BYTES)
     except OSError as error:
         raise Unusable(describe_os_error(path, error)) from error
-    refuse_oversized(len(content))  # it may have grown since
+    refuse_oversized(len(content))
     return content
+
+
+def map_files(work: Callable[[Item], Output], files: Sequence[Item], threads: int = 8) -> Iterator[Output]:
+    """The results of work that reads files, in order, made by several threads."""
+    with ThreadPoolExecutor(threads) as pool:
+        for start in range(0, len(files), _AHEAD):
+            yield from pool.map(work, files[start : start + _AHEAD])
 
 
 def read_span(path: Path, start: int, length: int, called: str) -> bytes:

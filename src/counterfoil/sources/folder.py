@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.annotations import check_digest, make_readable, skip_duplicates
-from counterfoil.sources.bounded_reads import read_user_file
+from counterfoil.sources.bounded_reads import map_files, read_user_file
 from counterfoil.sources.folder_entries import FolderEntry, list_entries
 from counterfoil.sources.pixels import check_mask_size, decode_mask, decode_photo
 from counterfoil.types import Sample, Skipped
@@ -102,9 +101,8 @@ class FolderSource:
                 f"expected pictures as <label>/<name>.jpg (.png, .webp) under {self.images}, found none{first};"
                 f" give the folder that holds the class folders"
             )
-        with ThreadPoolExecutor(8) as pool:
-            extent = Extent(stage="reading the photos", unit="photos", total=len(files), brief=True)
-            checked = skip_duplicates(list(show_progress(pool.map(self._sample, files), extent)))
+        extent = Extent(stage="reading the photos", unit="photos", total=len(files), brief=True)
+        checked = skip_duplicates(list(show_progress(map_files(self._sample, files), extent)))
         samples = [item for item in checked if isinstance(item, Sample)]
         return samples, [*strays, *(item for item in checked if isinstance(item, Skipped))]
 
@@ -155,6 +153,7 @@ class FolderSource:
         except Unusable as error:
             return Skipped(name, "source", "", str(error))
         inside = None if mask is None else f"{label}/{mask.name}"
+        inside = name if inside == name else inside  # one text for both: there may be a million photos
         origin, licence = self._licences.get(name, ("", ""))
         return Sample(
             id=name, label=label, image=name, mask=inside, digest=digest.hexdigest(), origin=origin, licence=licence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.labels.benchmark_classes import imagenet_s_ids
 from counterfoil.sources.annotations import make_readable
-from counterfoil.sources.bounded_reads import read_user_file
+from counterfoil.sources.bounded_reads import map_files, read_user_file
 from counterfoil.sources.folder_entries import FolderEntry, list_entries
 from counterfoil.sources.pixels import check_mask_size, read_as_stored
 from counterfoil.types import Sample, Skipped, SourceBase
@@ -71,8 +70,7 @@ class ImageNetSSource(SourceBase):
 
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every photo that has a mask, in the order of its path, and what was skipped."""
-        with ThreadPoolExecutor(8) as pool:
-            checked = [*self._list_faulty_folders(), *pool.map(self._sample, self._files())]
+        checked = [*self._list_faulty_folders(), *map_files(self._sample, list(self._files()))]
         samples = [item for item in checked if isinstance(item, Sample)]
         if not samples:
             raise UserError(f"expected photos as <wnid>/<name>.JPEG with masks in '{self._split}', found none")

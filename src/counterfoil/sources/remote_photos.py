@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import Unusable, UserError
 from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.annotations import check_digest, make_readable, skip_duplicates
-from counterfoil.sources.bounded_reads import refuse_oversized
+from counterfoil.sources.bounded_reads import map_files, refuse_oversized
 from counterfoil.sources.folder import LICENCES, PICTURES, REVIEW, decode_with_mask, read_licences, read_review
 from counterfoil.sources.photo_cache import PhotoCache, open_photo_cache
 from counterfoil.store.object_storage import ObjectStorage, StoredFile
@@ -50,10 +49,9 @@ class RemoteFolderSource:
                 f" give the address that holds the class folders"
             )
         masks = None if self._mask_files is None else {file.name for file in self._mask_files.list_files()}
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            extent = Extent(stage="reading the photos", unit="photos", total=len(photos), brief=True)
-            made = pool.map(lambda file: self._sample(file, masks), photos)
-            checked = skip_duplicates(list(show_progress(made, extent)))
+        extent = Extent(stage="reading the photos", unit="photos", total=len(photos), brief=True)
+        made = map_files(lambda file: self._sample(file, masks), photos, _AT_ONCE)
+        checked = skip_duplicates(list(show_progress(made, extent)))
         samples = [item for item in checked if isinstance(item, Sample)]
         return samples, [*strays, *(item for item in checked if isinstance(item, Skipped))]
 

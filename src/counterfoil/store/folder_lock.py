@@ -29,7 +29,7 @@ _TRACES = ("run.json", "work/lock", "work/plan.json")  # a folder that holds one
 _FIELD_NAMES = {  # fields of the record with another name for users
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
     "collection_digest": "collection", "fills": "fill of holes", "allow_cut": "treatment of cut objects",
-    "doubtful_masks": "treatment of doubtful masks",
+    "doubtful_masks": "treatment of doubtful masks", "rendering": "way of making pictures",
     "models": "model", "model_digests": "model", "identities": "model",
 }  # fmt: skip
 MIGAN_REMEDY = (
@@ -140,9 +140,9 @@ def _make_work_folder(folder: Path) -> None:
         _refuse_other_files(folder)
         make_durable_folder(folder / "work")
     except OSError as error:
-        raise UserError(
-            f"expected a folder to write into, got '{folder}': {error.strerror}; choose another --out"
-        ) from error
+        leads_nowhere = folder.is_symlink() and not folder.exists()
+        reason = "a link to a place that does not exist" if leads_nowhere else error.strerror
+        raise UserError(f"expected a folder to write into, got '{folder}': {reason}; choose another --out") from error
 
 
 def _refuse_other_files(folder: Path) -> None:

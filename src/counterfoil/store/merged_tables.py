@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.object_mask import MaskVerdict
-from counterfoil.store.mask_table import write_masks
+from counterfoil.store.mask_table import format_masks, write_mask_lines
 from counterfoil.store.parquet import Kind, TableWriter, read_numbers, release_memory
 from counterfoil.store.parts import PartStore, TablePart, hash_rows
 from counterfoil.store.piece_plan import PiecePlan
@@ -93,7 +93,7 @@ def write_merged_tables(folder: Path, plan: PiecePlan, store: PartStore) -> Merg
 
     One model after another is read, so that memory does not grow with models or photos.
     """
-    skipped, verdicts = list(plan.skipped), []
+    skipped, masks = list(plan.skipped), []
     places: dict[int, NDArray[np.intp]] = {}  # by first item of a range: the order of its rows, where it is not theirs
     ids: dict[str, str] = {}  # by part of pictures: hash of the ids of its variants
     kinds: set[str] = set()  # of machines
@@ -109,7 +109,7 @@ def write_merged_tables(folder: Path, plan: PiecePlan, store: PartStore) -> Merg
             skipped += _list_skipped(plan, parts)
             if not plan.models:  # the pictures are the result
                 kinds |= {describe_kind(part.about) for part in parts}
-            verdicts += [_parse_verdict(row) for row in parts[0].about.get("masks", [])]
+            masks.append(format_masks(map(_parse_verdict, parts[0].about.get("masks", []))))
     for model, path in locate_predictions(folder, list(plan.models)).items():
         with RowGroups(path, PREDICTION_COLUMNS) as answers:
             for start, _ in plan.ranges():
@@ -118,7 +118,7 @@ def write_merged_tables(folder: Path, plan: PiecePlan, store: PartStore) -> Merg
                 kinds |= {describe_kind(part.about) for part in parts}
                 close += sum(_count_close(part) for part in parts)
         release_memory()
-    write_masks(folder, verdicts)
+    write_mask_lines(folder, "".join(masks))
     notes = _note_kinds(folder, sorted(kinds), close if plan.models else None)
     record_checksums(folder)
     return MergedTables(tuple(skipped), notes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -136,10 +136,10 @@ def _array(values: Column, kind: Kind) -> Any:
 
     if isinstance(values, DictionaryColumn):
         return pa.DictionaryArray.from_arrays(
-            _number_array(values.indices.astype(np.int32)), _text_array(values.dictionary)
+            _number_array(values.indices.astype(np.int32)), text_array(values.dictionary)
         )
     if kind == "text":
-        return _text_array(values).dictionary_encode()
+        return text_array(values).dictionary_encode()
     return _number_array(np.asarray(values, _DTYPES[kind]))
 
 
@@ -151,7 +151,7 @@ def _number_array(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(plain)])
 
 
-def _text_array(values: Sequence[Any] | NDArray[Any]) -> Any:
+def text_array(values: Sequence[Any] | NDArray[Any]) -> Any:
     """Texts in Arrow, without pandas."""
     import pyarrow as pa
 
@@ -210,28 +210,50 @@ def _describe_missing(name: str, path: Path, names: Sequence[str]) -> UserError:
 
 
 class TableColumns(Mapping[str, NDArray[Any]]):
-    """The columns of a table by name; each is read on first use, and kept. `rows` says which rows count."""
+    """The columns of a table by name; each is read on first use, and kept coded. `rows` says which rows count."""
 
     def __init__(self, path: Path, rows: NDArray[np.bool_] | None = None) -> None:
         self._path, self._rows = path, rows
         with open_parquet(path) as file:
             self._names: tuple[str, ...] = tuple(file.schema_arrow.names)
-        self._columns: dict[str, NDArray[Any]] = {}
+        self._columns: dict[str, NDArray[Any] | DictionaryColumn] = {}
         self._taken: dict[bytes, dict[str, NDArray[Any]]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        return _expand_texts(self.coded(name))
+
+    def coded(self, name: str) -> NDArray[Any] | DictionaryColumn:
+        """A column, texts as distinct words and codes in as few bytes as their number allows."""
         if name not in self._columns:
-            column = read_table(self._path, [name])[name]
-            self._columns[name] = column if self._rows is None else column[self._rows]
+            self._columns[name] = self.read(name)
         return self._columns[name]
+
+    def read(self, name: str) -> NDArray[Any] | DictionaryColumn:
+        """A coded column that is not kept: numbers that are used once."""
+        return _shorten(read_dictionary_table(self._path, [name])[name], self._rows)
+
+    def texts(self, name: str) -> DictionaryColumn:
+        """A column of texts as distinct words and codes."""
+        column = self.coded(name)
+        if not isinstance(column, DictionaryColumn):
+            raise UserError(f"expected texts in the column {name} of {self._path}, got {column.dtype}")
+        return column
+
+    def locate(self, name: str, path: Path, other: str) -> NDArray[np.int64]:
+        """For each text in a column of another table its place in this one, among the rows that count; else -1."""
+        places = locate_texts((path, other), (self._path, name))
+        if self._rows is None:
+            return places
+        counted = np.where(self._rows, np.cumsum(self._rows) - 1, -1)
+        return np.where(places < 0, -1, counted[places])
 
     def take(self, places: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         """Some rows of every column, by their places among those that count; these rows alone are kept."""
         key = places.tobytes()
         if key not in self._taken:
-            wanted = _number_array(places if self._rows is None else np.flatnonzero(self._rows)[places])
+            wanted = places if self._rows is None else np.flatnonzero(self._rows)[places]
             with open_parquet(self._path) as file:
-                columns = {name: _column(file.read(columns=[name])[name].take(wanted)) for name in self._names}
+                columns = {name: _column(_take(file, name, wanted)) for name in self._names}
             self._taken[key] = {name: _expand_texts(column) for name, column in columns.items()}
             release_memory()
         return self._taken[key]
@@ -250,13 +272,68 @@ class TableColumns(Mapping[str, NDArray[Any]]):
         return len(self._names)
 
 
+def _take(file: Any, name: str, rows: NDArray[np.intp]) -> Any:
+    """Ascending rows of one column, read from the row groups that hold them, one in memory at a time."""
+    import pyarrow as pa
+
+    groups = file.metadata.num_row_groups
+    ends = np.cumsum([0, *(file.metadata.row_group(group).num_rows for group in range(groups))])
+    pieces = []
+    for group in np.unique(np.searchsorted(ends, rows, "right") - 1).tolist():
+        own = rows[(rows >= ends[group]) & (rows < ends[group + 1])] - ends[group]
+        pieces += file.read_row_group(group, columns=[name])[name].take(_number_array(own)).chunks
+    return pa.chunked_array(pieces, file.schema_arrow.field(name).type)
+
+
+def locate_texts(column: tuple[Path, str], among: tuple[Path, str]) -> NDArray[np.int64]:
+    """For each text in a column of one table its place in a column of another, -1 where it is not there.
+
+    Columns of ids, a different text in each row, are compared within Arrow: as objects they take five times the memory.
+    """
+    import pyarrow.compute as pc
+
+    with open_parquet(column[0]) as file, open_parquet(among[0]) as other:
+        own, there = (_read_whole(*place) for place in ((file, column[1], column[0]), (other, among[1], among[0])))
+        places = np.arange(len(own))
+        if not own.equals(there):
+            found = pc.fill_null(pc.index_in(own, value_set=there.combine_chunks()), -1)
+            places = read_numbers(found.combine_chunks()).astype(np.int64)
+    del own, there
+    release_memory()
+    return places
+
+
+def find_texts(path: Path, name: str, wanted: Collection[str]) -> tuple[list[str], NDArray[np.intp]]:
+    """The rows of a column of texts that hold a wanted one: the texts, and their places."""
+    import pyarrow.compute as pc
+
+    chosen = text_array(sorted(wanted))
+    with open_parquet(path) as file:
+        values = _read_whole(file, name, path)
+        rows = np.flatnonzero(read_numbers(pc.is_in(values, value_set=chosen).combine_chunks()))
+        texts = values.take(_number_array(rows)).to_pylist()
+    del values
+    release_memory()
+    return texts, rows
+
+
 def has_text(path: Path, name: str) -> bool:
     """Whether a text column says anything in any row; its texts are not made into objects."""
     import pyarrow.compute as pc
 
     with open_parquet(path) as file:
-        longest = pc.max(pc.binary_length(file.read(columns=[name])[name])).as_py()
-    return bool(longest)
+        groups = (file.read_row_group(group, columns=[name])[name] for group in range(file.metadata.num_row_groups))
+        return any(pc.max(pc.binary_length(values)).as_py() for values in groups)
+
+
+def _shorten(
+    column: NDArray[Any] | DictionaryColumn, rows: NDArray[np.bool_] | None
+) -> NDArray[Any] | DictionaryColumn:
+    """The rows that count; codes in as few bytes as the number of words allows."""
+    if not isinstance(column, DictionaryColumn):
+        return column if rows is None else column[rows]
+    codes = column.indices.astype(np.min_scalar_type(-len(column.dictionary) - 1))
+    return DictionaryColumn(column.dictionary, codes if rows is None else codes[rows])
 
 
 def read_dictionary_table(
@@ -264,25 +341,23 @@ def read_dictionary_table(
 ) -> dict[str, NDArray[Any] | DictionaryColumn]:
     """The columns of a table, text as dictionary and indices, for grouping large tables."""
     with open_parquet(path, read_dictionary=True) as file:
-        names = file.schema_arrow.names
-        wanted = names if columns is None else columns
-        missing = next((name for name in wanted if name not in names), None)
-        if missing is not None:
-            raise _describe_missing(missing, path, names)
-        table = {name: _read_column(file, name, path) for name in wanted}  # one Arrow column at a time
+        wanted = file.schema_arrow.names if columns is None else columns
+        table = {name: _column(_read_whole(file, name, path)) for name in wanted}  # one Arrow column at a time
     release_memory()
     return table
 
 
-def _read_column(file: Any, name: str, path: Path) -> NDArray[Any] | DictionaryColumn:
-    """One column; raises `UserError` where it has more or fewer rows than the file says."""
+def _read_whole(file: Any, name: str, path: Path) -> Any:
+    """One Arrow column; raises `UserError` where it has more or fewer rows than the file says."""
+    if name not in file.schema_arrow.names:
+        raise _describe_missing(name, path, file.schema_arrow.names)
     values = file.read(columns=[name])[name]
     if len(values) != file.metadata.num_rows:
         raise UserError(
             f"expected a whole Parquet file, got {path}: it is damaged: {len(values):,} of {file.metadata.num_rows:,}"
             f" rows in the column {name[:80]}"
         )
-    return _column(values)
+    return values
 
 
 def release_memory() -> None:

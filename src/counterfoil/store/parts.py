@@ -80,7 +80,7 @@ class PartStore:
         """The part; raises `UserError` where it is damaged, or its columns are not those that are expected."""
         path = self._path(name)
         with _open_part(path) as file:
-            table = file.read()
+            table = file.read(use_threads=False)  # a part is small: handing it to threads costs more
             about = _parse_about(file.schema_arrow.metadata)
             if hash_rows(table.columns, table.column_names) != about["rows_sha256"]:
                 raise ValueError("its rows are not those that were written")
@@ -157,7 +157,7 @@ def part_name(*inputs: object) -> str:
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def hash_rows(arrays: Sequence[Any], names: Iterable[str] = ()) -> str:
+def hash_rows(arrays: Iterable[Any], names: Iterable[str] = ()) -> str:
     """SHA-256 over the values of Arrow arrays, column by column, however they are encoded, and over their names."""
     import pyarrow as pa
 

@@ -13,13 +13,14 @@ from pathlib import Path
 
 from counterfoil.errors import UserError
 from counterfoil.store.folder_mirror import is_mirrored, put_file, put_new_file
-from counterfoil.store.parquet import Kind, columns_of_rows, read_table, write_table
+from counterfoil.store.parquet import Kind, TableWriter, read_table, release_memory, text_array
 from counterfoil.store.parts import hash_rows, part_name
 from counterfoil.store.sealed_record import read_sealed, write_sealed
 from counterfoil.types import Sample, Skipped
 
 PLAN, SAMPLES = "work/plan.json", "work/samples.parquet"
 _MOST_ITEMS = 64  # a piece is then a minute or so of one core
+_ROWS_IN_MEMORY = 20_000  # of the samples, while they are written
 _FEWEST_PIECES = 128  # so that all cores have work to the end
 MOST_PARAMETERS = 720_000_000  # of the models that a worker holds at once: 2.9 GB of weights, eight ViT-B
 UNKNOWN_PARAMETERS = 45_000_000  # of a model that does not say: 16 of them at once
@@ -84,9 +85,7 @@ class PiecePlan:
     def write(self, folder: Path, samples: Sequence[Sample] = ()) -> None:
         """Write the plan into a run's folder, and the samples where there are any."""
         if samples:
-            rows = [_sample_row(sample) for sample in samples]
-            columns = dict(zip(_SAMPLE_COLUMNS, zip(*rows, strict=True), strict=True))
-            write_table(folder / SAMPLES, _SAMPLE_COLUMNS, {name: list(values) for name, values in columns.items()})
+            _write_samples(folder / SAMPLES, samples)
         write_sealed(folder / PLAN, asdict(self))
 
 
@@ -140,14 +139,21 @@ def _tuples(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(row) for row in rows)
 
 
-def _sample_row(sample: Sample) -> tuple[str, ...]:
-    mask = sample.mask or ""
-    return sample.id, sample.label, sample.image, mask, sample.digest, sample.origin, sample.licence
+def _write_samples(path: Path, samples: Sequence[Sample]) -> None:
+    with TableWriter(path, _SAMPLE_COLUMNS) as table:
+        for start in range(0, len(samples), _ROWS_IN_MEMORY):
+            part = samples[start : start + _ROWS_IN_MEMORY]
+            table.write({name: _sample_column(part, name) for name in _SAMPLE_COLUMNS})
+    release_memory()
+
+
+def _sample_column(samples: Sequence[Sample], name: str) -> list[str]:
+    return [getattr(sample, name) or "" for sample in samples]
 
 
 def hash_samples(samples: Sequence[Sample]) -> str:
     """Hash of everything about the samples; where their source lies is no part of it."""
-    return hash_rows(columns_of_rows(_SAMPLE_COLUMNS, [_sample_row(sample) for sample in samples]))
+    return hash_rows(text_array(_sample_column(samples, name)) for name in _SAMPLE_COLUMNS)  # one in memory at a time
 
 
 def choose_size(items: int, costly: bool = False) -> int:

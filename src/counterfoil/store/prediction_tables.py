@@ -15,9 +15,10 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.store.parquet import Kind, TableWriter
+from counterfoil.store.parquet import DictionaryColumn, Kind, TableColumns, TableWriter
 from counterfoil.store.run_checksums import refuse_changed
 from counterfoil.store.sealed_record import read_sealed
 from counterfoil.types import (
@@ -204,14 +205,29 @@ def read_provenance(table: Mapping[str, Any]) -> list[tuple[Provenance, ...]]:
     ]
 
 
-def read_centres(table: Mapping[str, Any], attributes: Collection[str]) -> dict[str, tuple[float, float]]:
-    """The object's centre in the variants of these attributes; empty where not recorded."""
+def read_centres(table: TableColumns, attributes: Collection[str]) -> NDArray[np.float64] | None:  # (rows, 2)
+    """The object's centre in the variants of these attributes, NaN in others; None where not recorded."""
     if not CENTRE_COLUMNS.keys() <= table.keys():
-        return {}
-    if not np.isfinite(table["centre_x"]).any():
-        return {}
-    rows = zip(*(table[name] for name in ("id", "attribute", *CENTRE_COLUMNS)), strict=True)
-    return {name: (x, y) for name, attribute, x, y in rows if attribute in attributes}
+        return None
+    centres = np.stack([np.asarray(table.read(name)) for name in CENTRE_COLUMNS], axis=1)
+    if not np.isfinite(centres[:, 0]).any():
+        return None
+    words, codes = table.texts("attribute")
+    centres[~np.array([word in attributes for word in words], bool)[codes]] = np.nan
+    return centres
+
+
+def read_donor_labels(table: TableColumns) -> DictionaryColumn | None:
+    """For each variant the class of the photo that its background is from, else an empty text; None without donors."""
+    donors, photos, labels = (table.texts(name) for name in ("donor_id", "sample_id", "label"))
+    if not any(donors.dictionary):
+        return None
+    label_of = np.zeros(len(photos.dictionary), np.intp)
+    label_of[photos.indices] = labels.indices
+    known = dict(zip(photos.dictionary, label_of.tolist(), strict=True))
+    words = np.array([*labels.dictionary, ""], object)
+    lent = np.fromiter((known.get(donor, len(words) - 1) for donor in donors.dictionary), np.intp)
+    return DictionaryColumn(words, lent[donors.indices])
 
 
 def locate_predictions(folder: Path, models: Sequence[str]) -> dict[str, Path]:
@@ -260,7 +276,7 @@ def _parse_run(content: Mapping[str, Any]) -> Run:
     applied = {
         model: _parse_preprocessing(record_entry) for model, record_entry in known.get("preprocessing", {}).items()
     }
-    lists = {name: tuple(known.get(name, ())) for name in ("models", "notes")}
+    lists = {name: tuple(known.get(name, ())) for name in ("models", "notes", "rendered_edits")}
     main = {attribute: EditLevel(*place) for attribute, place in known.get("main_edits", {}).items()}
     sanity = {model: parse_sanity(entry) for model, entry in known.get("sanity", {}).items()}
     pairs = tuple((EditLevel(*kind), EditLevel(*other)) for kind, other in known.get("references", ()))

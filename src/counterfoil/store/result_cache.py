@@ -15,7 +15,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -206,7 +206,10 @@ def _describe_maker() -> str:
         files = sorted(place.rglob("*.*")) if place.is_dir() else [place]
         for file in files:
             if file.is_file() and file.suffix != ".pyc":
-                digest.update(file.name.encode() + file.read_bytes())
+                digest.update(file.name.encode())
+                with file.open("rb") as opened:  # a network of the package is 25 MB
+                    for block in iter(partial(opened.read, 1 << 20), b""):
+                        digest.update(block)
     return " ".join((__version__, digest.hexdigest(), *map(_find_version, _LIBRARIES), *_describe_processor()))
 
 

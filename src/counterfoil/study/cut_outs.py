@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import TypeAlias
 
 from counterfoil.object_mask import MaskVerdict
-from counterfoil.study.examples import PictureKey, example_rank, list_originals, read_pictures
+from counterfoil.study.examples import example_rank, list_originals, read_pictures
 from counterfoil.study.runs import Study
 from counterfoil.types import Variant
 
@@ -29,13 +30,11 @@ def choose_cut_outs(study: Study, read: CutOutReader) -> list[CutOut]:
     """Return the doubtful masks and a few others, drawn by a fixed rule; empty where the photos are not at hand."""
     if study.run.collection:
         return []
-    verdicts = {verdict.sample: verdict for verdict in study.masks}
-    doubtful: list[PictureKey] = []
-    others: list[PictureKey] = []
-    for key in sorted(list_originals(study), key=example_rank):
-        verdict = verdicts.get(key.sample_id)
-        (doubtful if verdict is not None and verdict.is_doubtful else others).append(key)
-    chosen = [*doubtful[:_DOUBTFUL], *others[:_OTHERS]]
+    names = {verdict.sample for verdict in study.doubtful_masks}
+    doubtful = (key for key in list_originals(study) if key.sample_id in names)
+    others = (key for key in list_originals(study) if key.sample_id not in names)
+    chosen = [*nsmallest(_DOUBTFUL, doubtful, example_rank), *nsmallest(_OTHERS, others, example_rank)]
+    verdicts = study.masks_of({key.sample_id for key in chosen})
     originals = read_pictures(study.manifest, chosen)
     pictures = {key.sample_id: read(originals[key][0]) for key in chosen}
     return [CutOut(name, picture, verdicts.get(name)) for name, picture in pictures.items() if picture is not None]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers, Condition
-from counterfoil.store.parquet import TableColumns
+from counterfoil.store.parquet import DictionaryColumn, TableColumns
 from counterfoil.store.prediction_tables import read_variants
 from counterfoil.study.runs import Study
 from counterfoil.types import TOOL_CHECKS, Attribute, EditLevel, Variant
@@ -270,16 +270,29 @@ def choose_unpaired_examples(study: Study, thumbnail: ThumbnailReader) -> Iterat
         )
 
 
-def list_originals(study: Study) -> list[PictureKey]:
-    """The unedited photos of a study, one picture of each."""
+def list_originals(study: Study) -> Iterator[PictureKey]:
+    """Yield the unedited photos of a study, one picture of each."""
     table = study.manifest
-    rows = np.flatnonzero(table["attribute"] == "original")
-    columns = (table[name][rows] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
-    keys = [
-        PictureKey(sample, Condition(attribute, edit, level), int(replicate))
-        for sample, attribute, edit, level, replicate in zip(*columns, strict=True)
-    ]
-    return list({key.sample_id: key for key in keys}.values())
+    rows = np.flatnonzero(_is_one_of(table.texts("attribute"), {"original"}))
+    photos = table.texts("sample_id")
+    last = np.full(len(photos.dictionary), -1)
+    last[photos.indices[rows]] = rows
+    return iterate_keys(table, last[last >= 0])
+
+
+def iterate_keys(table: TableColumns, rows: NDArray[np.intp]) -> Iterator[PictureKey]:
+    """Yield the pictures of these rows of a manifest."""
+    texts = [table.texts(name) for name in ("sample_id", "attribute", "edit", "level")]
+    replicates = table["replicate"]
+    for row in rows.tolist():
+        sample, *condition = (words[codes[row]] for words, codes in texts)
+        yield PictureKey(sample, Condition(*condition), int(replicates[row]))
+
+
+def _is_one_of(column: DictionaryColumn, wanted: Collection[str]) -> NDArray[np.bool_]:
+    """Which rows of a column hold one of these texts."""
+    rows: NDArray[np.bool_] = np.array([word in wanted for word in column.dictionary], bool)[column.indices]
+    return rows
 
 
 def picture_key(variant: Variant) -> PictureKey:
@@ -351,12 +364,8 @@ def _first_answers(
 def read_pictures(table: TableColumns, wanted: Collection[PictureKey]) -> dict[PictureKey, tuple[Variant, str]]:
     """The manifest's rows of these pictures, and the hashes of their pixels."""
     wanted = set(wanted)
-    columns = (table[name] for name in ("sample_id", "attribute", "edit", "level", "replicate"))
-    rows = [
-        row
-        for row, (sample, attribute, edit, level, replicate) in enumerate(zip(*columns, strict=True))
-        if (sample, (attribute, edit, level), int(replicate)) in wanted
-    ]
+    of_photos = np.flatnonzero(_is_one_of(table.texts("sample_id"), {key.sample_id for key in wanted}))
+    rows = [row for row, key in zip(of_photos, iterate_keys(table, of_photos), strict=True) if key in wanted]
     chosen = table.take(np.array(rows, np.intp))
     variants = zip(read_variants(chosen), chosen["sha256"], strict=True)
     return {picture_key(variant): (variant, pixels) for variant, pixels in variants}

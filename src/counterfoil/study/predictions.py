@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import NO_LABEL, Answers, Codes, Condition, Details, encode_labels, shorten_codes
-from counterfoil.store.parquet import DictionaryColumn, read_dictionary_table
+from counterfoil.store.parquet import DictionaryColumn, TableColumns, find_texts, read_dictionary_table
 from counterfoil.store.prediction_tables import RANKS
 from counterfoil.types import TOOL_CHECKS
 
 _RANK_COLUMNS = tuple(f"rank_{place + 1}" for place in range(RANKS))
 ANSWER_COLUMNS = ("sample_id", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct")
-DETAIL_COLUMNS = (*ANSWER_COLUMNS, "variant_id", "label", "true_score", "rank_1", "score_1", "score_2")
+DETAIL_COLUMNS = (*ANSWER_COLUMNS, "label", "true_score", "rank_1", "score_1", "score_2")
 # With more models, tables are read a few at a time, and there are too many pairs to show: the letters of ties remain.
 MOST_MODELS_AT_ONCE = 12
 _ANSWER_FIELDS = ("model", "condition", "sample", "replicate", "correct", "scored", "object_share")
 REPORT_COLUMNS = (*DETAIL_COLUMNS, *_RANK_COLUMNS[1:])
 
+FirstAnswers: TypeAlias = dict[str, tuple[str, float]]  # by variant: the answer and its confidence
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]  # by model, then by column
 
 
@@ -39,6 +40,7 @@ class Predictions:
     path: Path
     keep: bool = True  # False reads columns anew on every use: the tables of a hundred models fill the memory
     _columns: dict[str, NDArray[Any] | DictionaryColumn] = field(default_factory=dict, repr=False, compare=False)
+    _firsts: dict[frozenset[str], FirstAnswers] = field(default_factory=dict, repr=False, compare=False)
 
     def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return these columns without the rows of tool checks, texts as objects, made anew on every call."""
@@ -100,14 +102,23 @@ class Predictions:
         """The labels that occur, true or answered."""
         return {label for column in self.columns(["label", "rank_1"]).values() for label in set(column)} - {""}
 
-    def first_answers(self, wanted: set[str]) -> dict[str, tuple[str, float]]:
-        """The first answer and its confidence, for the wanted variants that were scored."""
-        table = self.columns(["variant_id", "outcome", "rank_1", "score_1"])
-        return {
-            name: (table["rank_1"][row], float(table["score_1"][row]))
-            for row, name in enumerate(table["variant_id"])
-            if name in wanted and table["outcome"][row] == "scored"
-        }
+    def first_answers(self, wanted: set[str]) -> FirstAnswers:
+        """The first answer and its confidence, for the wanted variants that were scored; kept, being few."""
+        key = frozenset(wanted)
+        if key not in self._firsts:
+            self._firsts[key] = self._read_first_answers(key) if key else {}
+        return self._firsts[key]
+
+    def _read_first_answers(self, wanted: frozenset[str]) -> FirstAnswers:
+        names, rows = find_texts(self.path, "variant_id", wanted)
+        table = {name: _select(column, rows) for name, column in self._read(["outcome", "rank_1", "score_1"]).items()}
+        outcome, answer, score = (_expand(column) for column in table.values())
+        return {name: (answer[row], float(score[row])) for row, name in enumerate(names) if outcome[row] == "scored"}
+
+    def locate_in(self, manifest: TableColumns) -> NDArray[np.int64]:
+        """The place of each answer's picture in a manifest, -1 where it is not there."""
+        places = manifest.locate("id", self.path, "variant_id")
+        return places if self._ordinary is None else places[self._ordinary]
 
 
 def open_predictions(files: Mapping[str, Path]) -> dict[str, Predictions]:
@@ -120,7 +131,9 @@ def _expand(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any]:
     return column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
 
 
-def _select(column: NDArray[Any] | DictionaryColumn, rows: NDArray[np.bool_]) -> NDArray[Any] | DictionaryColumn:
+def _select(
+    column: NDArray[Any] | DictionaryColumn, rows: NDArray[np.bool_] | NDArray[np.intp]
+) -> NDArray[Any] | DictionaryColumn:
     if isinstance(column, DictionaryColumn):
         return DictionaryColumn(column.dictionary, column.indices[rows])
     return column[rows]
@@ -155,8 +168,13 @@ def collect_answers(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> Answers:
         columns["object_share"].append(table["object_share"].astype(np.float64, copy=False))
     if not models:
         raise UserError("expected the predictions of one model at least, got none")
-    joined = {name: np.concatenate(columns.pop(name)) for name in _ANSWER_FIELDS}
+    joined = {name: _join(columns.pop(name)) for name in _ANSWER_FIELDS}
     return Answers(models=tuple(models), conditions=tuple(conditions), samples=tuple(samples), **cast(Any, joined))
+
+
+def _join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The parts one after the other; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _words_and_codes(column: Any) -> tuple[Sequence[str], NDArray[Any]]:
@@ -196,8 +214,47 @@ def details_from_tables(
     `answers` are those of the same tables, where they were converted before.
     """
     answers = answers_from_tables(tables) if answers is None else answers
-    donor_labels = _look_up(tables, donors or {})
-    labels, (label, answer, donor) = _labels([_text(tables, "label"), _text(tables, "rank_1"), donor_labels])
+    centre = _look_up_centres(tables, centres or {}, len(answers.sample))
+    return build_details(tables, answers, PictureFacts(_look_up(tables, donors or {}), centre))
+
+
+class TextCodes(NamedTuple):
+    """A column of texts: the distinct words, and the position of each row's word among them."""
+
+    words: tuple[str, ...]
+    codes: NDArray[np.intp]
+
+    def of_rows(self) -> TextCodes:
+        """The column with those words alone that occur in a row."""
+        there, codes = np.unique(self.codes, return_inverse=True)
+        return TextCodes(tuple(self.words[place] for place in there), codes)
+
+
+class PictureFacts(NamedTuple):
+    """What the manifest says about the picture of each answer."""
+
+    donor: TextCodes  # the class of the donor, empty where there is none
+    centre: NDArray[np.float64]  # (rows, 2), object's centre as x and y, NaN where it is not known
+
+    @classmethod
+    def of(
+        cls, places: NDArray[np.int64], donors: DictionaryColumn | None, centres: NDArray[np.float64] | None
+    ) -> PictureFacts:
+        """The facts of answers by the places of their pictures in a manifest, -1 where they have none."""
+        there = places >= 0
+        donor = np.zeros(len(places), np.intp)
+        if donors is not None:
+            donor[there] = donors.indices[places[there]] + 1
+        centre = np.full((len(places), 2), np.nan)
+        if centres is not None:
+            centre[there] = centres[places[there]]
+        words = ("",) if donors is None else ("", *donors.dictionary)
+        return cls(TextCodes(words, donor).of_rows(), centre)
+
+
+def build_details(tables: Tables, answers: Answers, facts: PictureFacts) -> Details:
+    """Convert prediction tables, by model, to labels and scores; `answers` are those of the same tables."""
+    labels, (label, answer, donor) = _labels([_text(tables, "label"), _text(tables, "rank_1"), facts.donor])
     first, second = (_numbers(tables, name).astype(np.float64) for name in ("score_1", "score_2"))
     return Details(
         answers=answers,
@@ -208,22 +265,15 @@ def details_from_tables(
         top_score=first,
         other_score=np.where(label == answer, second, first),
         donor=donor,
-        centre=_look_up_centres(tables, centres or {}, len(label)),
+        centre=facts.centre,
     )
-
-
-class _Text(NamedTuple):
-    """A column of texts: the distinct words, and the position of each row's word among them."""
-
-    words: tuple[str, ...]
-    codes: NDArray[np.intp]
 
 
 def _numbers(tables: Tables, name: str) -> NDArray[Any]:
     return np.concatenate([table[name] for table in tables.values()])
 
 
-def _text(tables: Tables, name: str) -> _Text:
+def _text(tables: Tables, name: str) -> TextCodes:
     """A column of all tables under one coding, words in the order of first appearance."""
     places: dict[str, int] = {}
     parts = []
@@ -232,10 +282,10 @@ def _text(tables: Tables, name: str) -> _Text:
         words, codes = _words_and_codes(column)
         own = np.array([places.setdefault(word, len(places)) for word in words], dtype=np.intp)
         parts.append(own[codes] if len(own) else np.zeros(0, np.intp))
-    return _Text(tuple(places), np.concatenate(parts))
+    return TextCodes(tuple(places), np.concatenate(parts))
 
 
-def _look_up(tables: Tables, texts: Mapping[str, str]) -> _Text:
+def _look_up(tables: Tables, texts: Mapping[str, str]) -> TextCodes:
     """The text of each row's variant; empty where it has none. Only distinct texts become entries of the coding."""
     places = {"": 0}
     parts = [np.zeros(0, np.intp)]
@@ -246,7 +296,7 @@ def _look_up(tables: Tables, texts: Mapping[str, str]) -> _Text:
         words, codes = _words_and_codes(table["variant_id"])
         own = (places.setdefault(texts.get(word, ""), len(places)) for word in words)
         parts.append(np.fromiter(own, np.intp, len(words))[codes])
-    return _Text(tuple(places), np.concatenate(parts))
+    return TextCodes(tuple(places), np.concatenate(parts))
 
 
 def _look_up_centres(
@@ -264,7 +314,7 @@ def _look_up_centres(
     return np.concatenate(parts)
 
 
-def _labels(columns: Sequence[_Text]) -> tuple[tuple[str, ...], list[NDArray[np.intp]]]:
+def _labels(columns: Sequence[TextCodes]) -> tuple[tuple[str, ...], list[NDArray[np.intp]]]:
     """The labels that occur, sorted, and each column's positions among them; the empty text is not a label."""
     known = sorted({word for column in columns for word in column.words} - {""})
     places = {"": NO_LABEL, **{word: place for place, word in enumerate(known)}}

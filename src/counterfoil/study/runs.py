@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,13 @@ from counterfoil.statistics.photo_use import AttributeUse, measure_use
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
 from counterfoil.store.parquet import TableColumns, has_text
-from counterfoil.store.prediction_tables import locate_predictions, read_centres, read_run, read_skipped
+from counterfoil.store.prediction_tables import (
+    locate_predictions,
+    read_centres,
+    read_donor_labels,
+    read_run,
+    read_skipped,
+)
 from counterfoil.study.background_answers import BackgroundAnswer, measure_background_answers
 from counterfoil.study.comparability import check_comparable
 from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswers, judge_model, judge_unpaired
@@ -36,9 +42,10 @@ from counterfoil.study.predictions import (
     ANSWER_COLUMNS,
     DETAIL_COLUMNS,
     MOST_MODELS_AT_ONCE,
+    PictureFacts,
     Predictions,
+    build_details,
     collect_answers,
-    details_from_tables,
     open_predictions,
 )
 from counterfoil.types import TOOL_CHECKS, Attribute, Drop, EditLevel, Run, SanityRecord, Skipped
@@ -99,19 +106,26 @@ class Study:
     def manifest(self) -> TableColumns:
         """The columns of `variants.parquet`, doubled pictures left out; of several runs the first: all are alike."""
         path = self.folders[0] / "variants.parquet"
-        attribute = TableColumns(path)["attribute"]
-        ordinary = np.fromiter((word not in TOOL_CHECKS for word in attribute), bool, len(attribute))
+        words, codes = TableColumns(path).texts("attribute")
+        ordinary = np.array([word not in TOOL_CHECKS for word in words], bool)[codes]
         return TableColumns(path, None if ordinary.all() else ordinary)
 
-    @cached_property
+    @property
     def masks(self) -> list[MaskVerdict]:
         """The verdict on each photo's mask, doubtful ones first; empty where a run has not recorded them."""
         return sorted(read_masks(self.folders[0]), key=lambda verdict: (not verdict.is_doubtful, verdict.sample))
 
-    @property
+    @cached_property
     def doubtful_masks(self) -> list[MaskVerdict]:
         """The masks that are doubtful, each with its reasons; `run.doubtful_masks` says whether they were used."""
-        return [verdict for verdict in self.masks if verdict.is_doubtful]
+        doubtful = read_masks(self.folders[0], lambda row: row.get("verdict") == "doubtful")
+        return sorted(doubtful, key=lambda verdict: verdict.sample)
+
+    def masks_of(self, photos: Collection[str]) -> dict[str, MaskVerdict]:
+        """The verdicts on the masks of these photos, where they are recorded."""
+        return {
+            verdict.sample: verdict for verdict in read_masks(self.folders[0], lambda row: row.get("sample") in photos)
+        }
 
     @cached_property
     def answers(self) -> Answers:
@@ -143,12 +157,8 @@ class Study:
 
         They take several times the memory of `answers`: where there are many models, use `detail_groups`.
         """
-        return details_from_tables(
-            {model: table.coded_columns(DETAIL_COLUMNS) for model, table in self.predictions.items()},
-            answers=self.answers,
-            donors=self._donor_classes(),
-            centres=read_centres(self.manifest, MAPPED_ATTRIBUTES),
-        )
+        tables = {model: table.coded_columns(DETAIL_COLUMNS) for model, table in self.predictions.items()}
+        return build_details(tables, self.answers, self._picture_facts())
 
     @property
     def detail_groups(self) -> Iterator[Details]:
@@ -316,14 +326,14 @@ class Study:
             raise UserError(f"expected one of the models {', '.join(self.predictions)}, got '{model}'")
         return replace(self, predictions={model: self.predictions[model]})
 
-    def _donor_classes(self) -> Mapping[str, str]:
-        """The class of the photo that the background is from, by variant."""
-        table = self.manifest
-        if not any(table["donor_id"]):
-            return {}
-        label_of = dict(zip(table["sample_id"], table["label"], strict=True))
-        donors = zip(table["id"], table["donor_id"], strict=True)
-        return {variant: label_of[donor] for variant, donor in donors if donor in label_of}
+    def _picture_facts(self) -> PictureFacts:
+        """The donors' classes and the objects' centres in the picture of each answer."""
+        donors, centres = read_donor_labels(self.manifest), read_centres(self.manifest, MAPPED_ATTRIBUTES)
+        if donors is None and centres is None:
+            places = np.full(len(self.answers.sample), -1)
+        else:
+            places = np.concatenate([table.locate_in(self.manifest) for table in self.predictions.values()])
+        return PictureFacts.of(places, donors, centres)
 
 
 def open_runs(folders: Sequence[str | Path], names: Sequence[str] = ()) -> Study:
