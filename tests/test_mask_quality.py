@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from counterfoil.mask_quality import MaskJudge, judge_answers, judge_shape
 from counterfoil.object_mask import MaskVerdict, ObjectMask, object_share
-from counterfoil.segmentation import Segmentation
+from counterfoil.segmentation import Segmentation, make_segmenter
 from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.store.mask_table import read_masks, write_masks
 
@@ -95,3 +96,17 @@ def test_the_table_of_masks_is_read_back_as_it_was_written(tmp_path: Path) -> No
     assert back[0].share == 0.25
     assert math.isnan(back[0].agreement)
     assert read_masks(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("imagenet_15_99", ""), ("imagenet_00_243", "it holds two things, one of which leaves")]
+)
+def test_geese_belong_together_and_a_man_beside_his_dog_does_not(name: str, said: str) -> None:
+    source = DemoSource()
+    sample = next(sample for sample in source.samples()[0] if Path(sample.image).stem == name)
+    image, _ = source.read(sample)
+    found = make_segmenter([replace(sample, mask=None)], "joint")(image)
+    assert found.added is not None
+    assert found.agreement > 0.85
+    reasons = MaskJudge().judge_found(sample.id, image, found).reasons
+    assert (reasons == ()) if not said else any(reason.startswith(said) for reason in reasons)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +13,10 @@ import pytest
 from counterfoil.assets.cache import cache_folder, fetch_asset
 from counterfoil.assets.embedded_networks import build_click_network
 from counterfoil.mask_quality import MaskJudge
-from counterfoil.object_mask import hard_object, mask_overlap
-from counterfoil.segmentation import ClickNetwork, JointSegmenter, SalienceNetwork
+from counterfoil.object_mask import ObjectMask, hard_object, mask_overlap
+from counterfoil.segmentation import ClickNetwork, JointSegmenter, SalienceNetwork, Segmentation, keep_masks
 from counterfoil.sources.source_loaders import open_source
+from counterfoil.store.result_cache import ResultCache
 
 
 class Finder(SalienceNetwork):
@@ -27,10 +31,10 @@ class Finder(SalienceNetwork):
 class Clicked(ClickNetwork):
     """Cuts out a rectangle, less of it than the finder found."""
 
-    def __call__(self, image: np.ndarray, found: np.ndarray) -> np.ndarray:
+    def click(self, image: np.ndarray, found: np.ndarray) -> Iterator[np.ndarray]:
         cut = np.zeros(image.shape[:2], np.uint8)
         cut[20:60, 30:60] = 200
-        return cut
+        yield cut
 
 
 def joint() -> JointSegmenter:
@@ -49,10 +53,10 @@ def test_the_mask_is_the_mean_of_both_networks() -> None:
 @pytest.mark.parametrize("like_the_object", [True, False])
 def test_a_part_that_one_network_finds_belongs_to_the_object_if_it_has_its_colours(like_the_object: bool) -> None:
     class Generous(Clicked):
-        def __call__(self, image: np.ndarray, found: np.ndarray) -> np.ndarray:
+        def click(self, image: np.ndarray, found: np.ndarray) -> Iterator[np.ndarray]:
             cut = np.zeros(image.shape[:2], np.uint8)
             cut[20:60, 30:78] = 200  # four fifths of the rectangle
-            return cut
+            yield cut
 
     rng = np.random.default_rng(0)
     image = rng.integers(0, 60, (100, 120, 3)).astype(np.uint8) + np.uint8(20)
@@ -63,6 +67,49 @@ def test_a_part_that_one_network_finds_belongs_to_the_object_if_it_has_its_colou
     assert (found.mask.values[25:55, 30:76] == 255).all()
     assert (found.mask.values[25:55, 80:90] == 255).mean() == float(like_the_object)
     np.testing.assert_array_equal(found.mask.values, segmenter(image).mask.values)
+
+
+@pytest.mark.parametrize(("reached", "agreement"), [(90, 1.0), (78, 0.5)])
+def test_further_clicks_complete_a_group_and_count_only_where_they_nearly_do(reached: int, agreement: float) -> None:
+    class Patient(Clicked):
+        def click(self, image: np.ndarray, found: np.ndarray) -> Iterator[np.ndarray]:
+            yield from super().click(image, found)
+            cut = np.zeros(image.shape[:2], np.uint8)
+            cut[20:60, 30:reached] = 200
+            yield cut
+
+    found = JointSegmenter(Finder("nowhere"), Patient("nowhere"))(np.zeros((100, 120, 3), np.uint8))  # type: ignore[arg-type]
+    assert found.agreement == pytest.approx(agreement)
+    if agreement < 1:
+        assert found.added is None
+    else:
+        assert found.added is not None
+        np.testing.assert_array_equal(np.argwhere(found.added)[[0, -1]], [(20, 60), (59, 89)])
+
+
+def test_kept_masks_come_back_with_what_further_clicks_added(tmp_path: Path) -> None:
+    mask = np.zeros((50, 60), np.uint8)
+    mask[10:40, 10:50] = 255
+    for added in (None, mask // 2):
+        made = Segmentation(ObjectMask(mask, "salience"), math.nan, math.nan, 0.9, added)
+        image, cache = np.full((50, 60, 3), 0 if added is None else 9, np.uint8), ResultCache(tmp_path)
+        keep_masks(lambda _, made=made: made, "joint", cache)(image)  # type: ignore[misc]
+        back = keep_masks(joint(), "joint", cache)(image)
+        np.testing.assert_array_equal(back.mask.values, mask)
+        assert (back.added is None) == (added is None)
+        assert back.agreement == pytest.approx(0.9)
+
+
+def test_a_click_that_finds_something_else_gets_no_help() -> None:
+    class Elsewhere(Clicked):
+        def click(self, image: np.ndarray, found: np.ndarray) -> Iterator[np.ndarray]:
+            for width in (10, 60):  # a sixth of the rectangle, then all of it
+                cut = np.zeros(image.shape[:2], np.uint8)
+                cut[20:60, 30 : 30 + width] = 200
+                yield cut
+
+    found = JointSegmenter(Finder("nowhere"), Elsewhere("nowhere"))(np.zeros((100, 120, 3), np.uint8))  # type: ignore[arg-type]
+    assert found.agreement == pytest.approx(1 / 6)
 
 
 def test_networks_that_find_different_things_make_the_mask_doubtful() -> None:
@@ -91,3 +138,15 @@ def test_a_click_on_a_real_object_cuts_it_out() -> None:
         assert mask is not None
         overlaps.append(mask_overlap(network(image, hard_object(mask)) >= 128, hard_object(mask)))
     assert float(np.median(overlaps)) > 0.7
+
+
+def test_a_group_takes_a_click_on_each_of_its_things() -> None:
+    source = open_source("demo:", None)
+    geese = next(sample for sample in source.samples()[0] if sample.id.endswith("imagenet_15_99.jpg"))
+    image, mask = source.read(geese)
+    assert mask is not None
+    network = ClickNetwork(build_click_network(fetch_asset, cache_folder()))
+    one, *_, several = (
+        mask_overlap(hard_object(cut), hard_object(mask)) for cut in islice(network.click(image, hard_object(mask)), 4)
+    )
+    assert one < 0.6 < 0.8 < several

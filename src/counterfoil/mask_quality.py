@@ -1,7 +1,8 @@
 """The test of a mask that a network found: is it the object, and the whole object?
 
 A mask is doubtful where its shape is implausible, where a second segmenter finds something else, where the network of
-the test no longer gives its answer to the object alone, or still gives it to the photo without the object. The network
+the test no longer gives its answer to the object alone, or still gives it to the photo without the object, or where one
+of the things that the mask holds does not get that answer alone. The network
 is an embedded one and is asked for its own answer to the photo, so neither the user's model nor the labels matter.
 """
 
@@ -29,6 +30,9 @@ LEAST_JOINT_AGREEMENT = 0.72  # overlap of the two networks of the joint segment
 LEAST_STEADINESS = 0.75  # overlap of two looks of one segmenter
 LEAST_KEPT_ALONE = 0.02  # share of the network's certainty that the object alone keeps at least
 MOST_KEPT_WITHOUT = 0.3  # share of it that everything but the object keeps at most; backgrounds may tell a little
+# What one click found and what further ones added belong together where each alone keeps this share (two birds), or
+# where neither alone keeps the second one and the whole keeps so much more (a hammer). A man and his dog do neither.
+LEAST_KEPT_EACH, MOST_KEPT_PART, LEAST_GAINED = 0.3, 0.5, 0.2
 NETWORK = "embedded:efficientnet-lite0"
 SIDE = 256  # pixels at which the network is asked
 MARGIN = 4  # pixels by which the object is grown before it is removed
@@ -67,7 +71,17 @@ class MaskJudge:
             sample=sample, origin=found.mask.origin, share=object_share(found.mask.values), agreement=agreement,
             steadiness=found.steadiness, undecided=found.undecided, kept_alone=alone, kept_without=without,
         )  # fmt: skip
-        return _decide(verdict, [*judge_shape(verdict, inside, least), *judge_answers(verdict)])
+        reasons = [*judge_shape(verdict, inside, least), *judge_answers(verdict)]
+        if found.added is not None:
+            reasons += self._judge_added(image, inside, hard_object(found.added), alone)
+        return _decide(verdict, reasons)
+
+    def _judge_added(self, image: Bytes, inside: Flags, added: Flags, whole: float) -> list[str]:
+        """What the answer of a network says against taking what further clicks added and the rest as one object."""
+        less, more = sorted(self._ask(image, inside & part)[0] for part in (added, ~added))
+        if less < LEAST_KEPT_EACH and (more >= MOST_KEPT_PART or whole - more < LEAST_GAINED):
+            return [f"it holds two things, one of which leaves a network {less:.0%} of its certainty"]
+        return []
 
     def _ask(self, image: Bytes, inside: Flags) -> tuple[float, float]:
         """The shares of the network's certainty in its answer that the object alone and all but the object keep."""

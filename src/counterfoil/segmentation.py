@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from counterfoil.assets.cache import cache_folder, fetch_asset
 from counterfoil.assets.embedded_networks import build_click_network
 from counterfoil.assets.onnx_session import open_onnx_session
 from counterfoil.errors import UserError
-from counterfoil.object_mask import Bytes, ObjectMask, hard_object, mask_overlap
+from counterfoil.object_mask import Bytes, Flags, ObjectMask, hard_object, mask_overlap
 from counterfoil.sources.pixels import hash_pixels
 from counterfoil.store.result_cache import ResultCache, Stored, name_result
 from counterfoil.types import Sample
@@ -30,16 +30,20 @@ SEGMENTERS: Mapping[str, str] = {
     "u2net": "U2-Net, 176 MB, about 1 s a photo, better on some photos",
 }
 DEFAULT_SEGMENTER = "joint"
+VERSIONS: Mapping[str, int] = {"joint": 2}  # of the masks, where not 1; 2: further clicks complete groups of things
 BORDER = 0.2  # by which a photo is extended for a second look, as a share of each side
 UNSURE = (40, 215)  # salience between these is neither object nor background
 CLICK = 5  # pixels: radius of a click in the input of the network that takes one
 # Overlaps of two networks between which colours decide what one of them alone finds: above, little is left to
 # decide; below, a mask is doubtful.
 DISPUTED = (0.72, 0.9)
+# Overlaps after one click between which further clicks are tried, and what they must reach, one click after another.
+PARTLY_FOUND = (0.3, 0.72)
+LEAST_HELPED = (0.85, 0.9, 0.9)
 DISPUTE_SIDE, DISPUTE_ROUNDS = 256, 3  # pixels of the longer side at which they do, and rounds
 FEWEST = 32  # pixels of the object and of the background whose colours can be told
 _REMEMBERED = 64  # answers of 0.4 MB, by pictures: a thread for each core works on a photo of its own
-_SIDE, _CLICK_SIDE = 320, 400  # pixels of the networks' inputs
+_SIDE, _CLICK_SIDES = 320, (400, 400)  # pixels of the networks' inputs
 _MEAN = np.array((0.485, 0.456, 0.406), np.float32)
 _STD = np.array((0.229, 0.224, 0.225), np.float32)
 
@@ -51,6 +55,7 @@ class Segmentation(NamedTuple):
     undecided: float  # pixels of which the network is not sure, as a share of the object's; NaN for two networks
     steadiness: float  # overlap of what is found in the photo and in the extended photo, 0 to 1; NaN for two networks
     agreement: float = math.nan  # overlap of the objects that two networks of different kinds find; NaN for one network
+    added: Bytes | None = None  # 255 where further clicks completed the object; None where one click was enough
 
 
 Segmenter: TypeAlias = Callable[[Bytes], Segmentation]
@@ -158,26 +163,39 @@ class ClickNetwork:
     def _session(self) -> Any:
         return open_onnx_session(self.weights)
 
-    def __call__(self, image: Bytes, found: NDArray[np.bool_]) -> Bytes:
+    def __call__(self, image: Bytes, found: Flags) -> Bytes:
         """How sure the network is that a place belongs to the thing under the middle of what was found, 0..255."""
-        side = (_CLICK_SIDE, _CLICK_SIDE)
-        small = np.asarray(cv2.resize(image, side, interpolation=cv2.INTER_AREA), np.float32) / np.float32(255)
-        clicks = np.zeros((3, *side), np.float32)  # what was cut out before (nothing), clicks on it, clicks beside it
-        cv2.circle(clicks[1], _find_middle(found, side), CLICK, 1.0, -1)
+        return next(self.click(image, found))
+
+    def click(self, image: Bytes, found: Flags) -> Iterator[Bytes]:
+        """The same after one click and after each further one, on the middle of what the last answer left out."""
+        small = np.asarray(cv2.resize(image, _CLICK_SIDES, interpolation=cv2.INTER_AREA), np.float32) / np.float32(255)
+        share = cv2.resize(found.astype(np.float32), _CLICK_SIDES, interpolation=cv2.INTER_AREA)
+        wanted = np.asarray(share) >= 0.5
+        planes = np.zeros((3, *_CLICK_SIDES), np.float32)  # what was cut out before, clicks on it, clicks beside it
+        place, depth = _find_deepest(wanted)
+        while True:
+            cv2.circle(planes[1], place, CLICK, 1.0, -1)
+            sure = self._ask(small, planes)
+            full = cv2.resize(sure, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
+            yield np.asarray(np.rint(full.clip(0, 1) * 255), np.uint8)
+            planes[0] = sure >= 0.5
+            place, depth = _find_deepest(wanted & (sure < 0.5))
+            if depth <= CLICK:
+                return
+
+    def _ask(self, small: NDArray[np.float32], planes: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The network's certainty at its own size."""
         ready = np.ascontiguousarray(((small - _MEAN) / _STD).transpose(2, 0, 1), np.float32)
-        answer = self._session.run(["logits"], {"pictures": ready[None], "clicks": clicks[None]})[0][0, 0]
-        sure = 1 / (1 + np.exp(-np.asarray(answer, np.float32)))
-        full = cv2.resize(sure, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
-        return np.asarray(np.rint(full.clip(0, 1) * 255), np.uint8)
+        answer = self._session.run(["logits"], {"pictures": ready[None], "clicks": planes[None]})[0][0, 0]
+        return np.asarray(1 / (1 + np.exp(-np.asarray(answer, np.float32))), np.float32)
 
 
-def _find_middle(found: NDArray[np.bool_], side: tuple[int, int]) -> tuple[int, int]:
-    """The place of the object that is furthest from its edge, across and down, in a picture of another size."""
-    share = cv2.resize(found.astype(np.float32), side, interpolation=cv2.INTER_AREA)
-    inside = np.pad((np.asarray(share) >= 0.5).astype(np.uint8), 1)
-    depth = np.asarray(cv2.distanceTransform(inside, cv2.DIST_L2, 5))[1:-1, 1:-1]
+def _find_deepest(inside: Flags) -> tuple[tuple[int, int], float]:
+    """The place furthest from the edge of what is set, across and down, and how far it is."""
+    depth = np.asarray(cv2.distanceTransform(np.pad(inside.astype(np.uint8), 1), cv2.DIST_L2, 5))[1:-1, 1:-1]
     down, across = np.unravel_index(int(depth.argmax()), depth.shape)
-    return int(across), int(down)
+    return (int(across), int(down)), float(depth[down, across])
 
 
 @dataclass(frozen=True)
@@ -186,6 +204,9 @@ class JointSegmenter:
 
     They make different mistakes, so that their overlap tells whether to trust the mask. Where they overlap well but
     not fully, a part that one of them alone finds (a leash, a plank, a tail) belongs to the object if its colours do.
+    One click finds one thing. Where that is a part of what is salient (one of several birds, a hammer's head), further
+    clicks are given on what is missing; since they help, the overlap must be larger then, else the first answer counts.
+    What they added is given with the mask, to be tested apart: it may be a man beside his dog.
     """
 
     finder: SalienceNetwork
@@ -197,17 +218,33 @@ class JointSegmenter:
         found = hard_object(salience)
         if not found.any():
             return Segmentation(ObjectMask(np.zeros_like(salience), "salience"), math.nan, math.nan, 0.0)
-        cut = self.clicked(image, found)
-        agreement = mask_overlap(found, hard_object(cut))
+        cut, agreement, first = self._cut_out(image, found)
         inside = hard_object(((salience.astype(np.uint16) + cut + 1) // 2).astype(np.uint8))
         if DISPUTED[0] <= agreement < DISPUTED[1]:
             inside = decide_by_colour(image, found, hard_object(cut))
         # Neither how sure they are nor a second look tells more than their overlap: both refused good masks.
-        mask = ObjectMask(np.where(inside, 255, 0).astype(np.uint8), "salience")
-        return Segmentation(mask, math.nan, math.nan, agreement)
+        mask = ObjectMask(_paint(inside), "salience")
+        added = None if first is cut else _paint(inside & ~hard_object(first))
+        return Segmentation(mask, math.nan, math.nan, agreement, added)
+
+    def _cut_out(self, image: Bytes, found: Flags) -> tuple[Bytes, float, Bytes]:
+        """The map of the network that takes clicks, its overlap with what was found, and the map after one click."""
+        answers = self.clicked.click(image, found)
+        first = next(answers)
+        agreement = mask_overlap(found, hard_object(first))
+        if PARTLY_FOUND[0] <= agreement < PARTLY_FOUND[1]:
+            for least, cut in zip(LEAST_HELPED, answers, strict=False):
+                helped = mask_overlap(found, hard_object(cut))
+                if helped >= least:
+                    return cut, helped, first
+        return first, agreement, first
 
 
-def decide_by_colour(image: Bytes, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _paint(inside: Flags) -> Bytes:
+    return np.where(inside, 255, 0).astype(np.uint8)
+
+
+def decide_by_colour(image: Bytes, first: Flags, second: Flags) -> Flags:
     """What both find, and of what one alone finds the part whose colours are more the object's than the background's.
 
     GrabCut decides, on a small copy.
@@ -240,6 +277,17 @@ def check_segmenter(name: str) -> None:
         raise UserError(f"expected a segmenter of {', '.join(SEGMENTERS)}, got {name!r}")
 
 
+def name_masks(segmenter: str) -> str:
+    """The segmenter with the version of its masks, so that parts made with other masks are not continued.
+
+    Example:
+        >>> name_masks("joint"), name_masks("u2net")
+        ('joint 2', 'u2net')
+    """
+    version = VERSIONS.get(segmenter, 1)
+    return segmenter if version == 1 else f"{segmenter} {version}"
+
+
 def make_segmenter(samples: Sequence[Sample], name: str = DEFAULT_SEGMENTER) -> Segmenter:
     """The segmenter for these samples; its weights are fetched only where a photo has no mask."""
     check_segmenter(name)
@@ -255,11 +303,13 @@ def keep_masks(segment: Segmenter, name: str, cache: ResultCache) -> Segmenter:
 
     def store(found: Segmentation) -> Stored:
         measures = [found.undecided, found.steadiness, found.agreement]
-        return Stored([found.mask.origin, *map(float, measures)], (found.mask.values,))
+        planes = (found.mask.values,) if found.added is None else (found.mask.values, found.added)
+        return Stored([found.mask.origin, *map(float, measures)], planes)
 
     def restore(stored: Stored) -> Segmentation:
         origin, *measures = stored.facts
-        return Segmentation(ObjectMask(stored.planes[0], origin), *measures)
+        mask, *added = stored.planes
+        return Segmentation(ObjectMask(mask, origin), *measures, *added)
 
     return lambda image: cache.once(name_result("mask", name, image), lambda: segment(image), store, restore)
 

@@ -89,6 +89,7 @@ def may_store(plan: RunPlan) -> bool:
         and all(map(gives_same_bits, models))
         and all(_is_ours(name_of(step.edit), settings_of(step.edit)) for step in plan.steps)
         and not plan.paints_on_gpu
+        and not plan.rendering
     )
 
 
