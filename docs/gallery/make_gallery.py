@@ -83,23 +83,14 @@ def _cell(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray(cv2.resize(image, (width, ROW), interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def _lawn() -> Picture:
-    """Scikit-image's grass, in green, as a photo whose object is in a corner: it lends its scene."""
-    with Image.open(fetch_asset("textures-scikit-image") / "grass.png") as picture:
-        gray = np.array(picture.convert("L").resize((2 * SIDE, 2 * SIDE)), np.float32)
-    mask = np.zeros(gray.shape, np.uint8)
-    cv2.ellipse(mask, (round(1.8 * SIDE), round(0.15 * SIDE)), (SIDE // 8, SIDE // 10), 0, 0, 360, 255, -1)
-    return Picture(np.clip(gray[..., None] * (0.7, 0.9, 0.45), 0, 255).astype(np.uint8), mask)
-
-
 def _edited(edit: Edit, pictures: Sequence[Picture]) -> list[NDArray[np.uint8]]:
     row = []
     for i, picture in enumerate(pictures):
         made = Picture(np.full_like(picture.image, 230), picture.alpha)
-        donors = [pictures[(i + step) % len(pictures)] for step in (2, 1, 3)]
-        for donor in [_lawn()] if edit.needs.scene else donors:  # the first donor that suits the edit
+        chosen = edit.choose(i) if edit.needs.scene else edit
+        for step in (2, 1, 3):  # the first donor that suits the edit
             try:
-                made = edit(picture, np.random.default_rng(i + 1), donor)
+                made = chosen(picture, np.random.default_rng(i + 1), pictures[(i + step) % len(pictures)])
             except Unusable:
                 continue
             break

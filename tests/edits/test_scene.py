@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
@@ -96,7 +97,7 @@ def turned(picture: Picture, **settings: float) -> Picture:
 def test_what_stands_on_a_point_turns_further_than_what_stands_broadly() -> None:
     ball, chest = ellipse((160, 200), (90, 100), (30, 30)), np.zeros((160, 200), np.uint8)
     chest[80:120, 60:140] = 255
-    turned(on_grass(ball), angle=30)
+    turned(on_grass(ball), angle=12)
     with pytest.raises(Unusable, match="turned by 10 degrees the object would hang in the air"):
         turned(on_grass(chest), angle=10)
     with pytest.raises(Unusable, match="turned by 5 degrees or more"):
@@ -108,20 +109,46 @@ def test_what_stands_on_a_curved_edge_keeps_most_of_it_on_the_ground() -> None:
     drum[60:112, 55:146] = 255
     assert measure_footing(drum).contact > 0.6
     with pytest.raises(Unusable, match="would hang in the air"):
-        turned(on_grass(drum), angle=15)
+        turned(on_grass(drum), angle=12)
 
 
 def test_what_would_fall_over_is_not_turned_so_far() -> None:
     cup = np.zeros((160, 200), np.uint8)
     for row in range(40, 120):  # wide above, narrow at its foot
-        half = 12 + round((120 - row) * 0.4)
+        half = 4 + round((120 - row) * 0.4)
         cup[row, 100 - half : 101 + half] = 255
     assert measure_footing(cup).overhang == 0
-    turned(on_grass(cup), angle=6)
+    turned(on_grass(cup), angle=5)
     with pytest.raises(Unusable, match="would hang in the air"):
-        turned(on_grass(cup), angle=25)
+        turned(on_grass(cup), angle=12)
+
+
+def test_nothing_on_the_ground_leans_by_more_than_twelve_degrees() -> None:
+    ball = on_grass(ellipse((160, 200), (90, 100), (30, 30)))
+    with pytest.raises(Unusable, match="turned by more than 12 degrees the object would seem to fall"):
+        turned(ball, angle=13)
+    with pytest.raises(Unusable, match="turned by more than 12 degrees"):
+        turned(ball, low=20, high=45)
+
+
+def test_what_stands_on_a_slope_is_not_turned_further_up() -> None:
+    wedge = np.zeros((160, 200), np.uint8)
+    corners = np.array([(50, 60), (150, 60), (150, 118), (50, 90)])  # its foot rises to the left by 16 degrees
+    cv2.fillConvexPoly(wedge, corners, 255)
+    turned(on_grass(wedge), angle=6)
+    with pytest.raises(Unusable, match="would hang in the air"):
+        turned(on_grass(wedge), angle=-6)
+
+
+def test_an_object_that_is_enlarged_stays_inside_the_picture() -> None:
+    high_up = on_grass(ellipse((160, 200), (12, 100), (9, 9)))
+    made = edit_named("size", {"rate": 0.05, "grounded": True})(high_up, np.random.default_rng(0))
+    rows, columns = (np.flatnonzero((made.alpha >= 128).any(axis=axis)) for axis in (1, 0))
+    assert len(rows) > 30  # it was 19 high
+    assert rows[0] <= 3  # as near to where it was as it fits
+    assert len(rows) == pytest.approx(len(columns), abs=1)  # a ball yet
 
 
 def test_pictures_of_grounded_turns_are_of_a_newer_version() -> None:
     versions = [edit_named("direction", {"grounded": on}).picture_version for on in (False, True)]
-    assert versions == [4, 5]
+    assert versions == [4, 6]

@@ -6,17 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
 
 from counterfoil.edits.edit_protocol import Supplied
+from counterfoil.edits.ground_view import draw_ground
 from counterfoil.edits.open_scene import check_open_scene, find_open_scene
 from counterfoil.edits.registry import edit_named, own_ground_of, settings_of
-from counterfoil.edits.scene_edits import InScene, SceneDirection, ScenePosition, SceneSize, SceneSwap
+from counterfoil.edits.scene_edits import PHOTO, InScene, SceneDirection, ScenePosition, SceneSize, SceneSwap
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.variant_plan import PlannedEdit, plan_variants
-from counterfoil.errors import Unusable
+from counterfoil.errors import Unusable, UserError
 from counterfoil.object_mask import hard_object
 from counterfoil.segmentation import make_segmenter
 from counterfoil.sources.source_loaders import open_source
@@ -70,7 +72,7 @@ def test_an_edit_differs_from_its_reference_only_where_the_object_and_its_shadow
 def test_the_part_of_the_photo_is_a_setting_that_makes_the_picture_again() -> None:
     photo, donor = subject(), lender()
     supplied = Supplied(donors=[donor])
-    for edit in EDITS:
+    for edit in (replace(each, ground=PHOTO) for each in EDITS):  # type: ignore[type-var]
         chosen = edit.resolve(photo, supplied).edit
         assert isinstance(chosen, InScene)
         assert chosen.window is not None
@@ -127,9 +129,16 @@ def renderer(tmp_path: Path) -> Renderer:
     return Renderer(source=source, samples=samples, working_size=None, segmenter=make_segmenter(list(samples.values())))
 
 
-def plan(renderer: Renderer, name: str, run_seed: int = 0) -> list[Variant]:
-    steps = [PlannedEdit(edit, 1, None, run_seed) for edit in EDITS]
+def plan(renderer: Renderer, name: str, run_seed: int = 0, ground: str = PHOTO) -> list[Variant]:
+    steps = [PlannedEdit(replace(edit, ground=ground), 1, None, run_seed) for edit in EDITS]  # type: ignore[type-var]
     return plan_variants(renderer.samples[name], steps, renderer.donors).variants[1:]
+
+
+def test_called_without_a_run_an_edit_chooses_a_ground_by_itself() -> None:
+    photo = subject()
+    alone = SceneSwap().apply(photo, np.random.default_rng(0), Supplied())
+    chosen = SceneSwap().choose(Supplied().seed)
+    np.testing.assert_array_equal(alone.image, chosen.apply(photo, np.random.default_rng(0), Supplied()).image)
 
 
 def test_all_edits_of_a_photo_have_one_scene_and_other_photos_may_have_others(renderer: Renderer) -> None:
@@ -150,3 +159,73 @@ def test_a_scene_is_found_in_a_set_of_one_class(renderer: Renderer) -> None:
     alone = replace(renderer, samples=samples)
     (first, *_) = plan(alone, next(iter(samples)))
     assert alone.resolve(first).donor_id is not None
+
+
+def test_a_scene_is_open_ground_whatever_other_photos_there_are(renderer: Renderer) -> None:
+    name, *others = renderer.samples
+    fewer = replace(renderer, samples={each: renderer.samples[each] for each in (name, others[0])})
+    for some in (renderer, fewer):
+        variants = plan(some, name, ground="")
+        assert {variant.donor_id for variant in variants} == {None}
+        assert len({(json.loads(each.settings)["ground"], json.loads(each.settings)["view"]) for each in variants}) == 1
+    assert [each.id for each in plan(fewer, name, ground="")] == [each.id for each in plan(renderer, name, ground="")]
+    assert plan(renderer, name, 1, "")[0].settings != plan(renderer, name, 0, "")[0].settings
+
+
+def test_old_settings_and_those_that_name_a_photo_take_its_scene() -> None:
+    photo, donor = subject(), lender()
+    left, top, width, height = find_open_scene(photo, donor)
+    window = (left, top, width, height)
+    old, named = SceneSwap(window), SceneSwap(window, ground=PHOTO)
+    assert old.choose(7) == old
+    np.testing.assert_array_equal(make(old, photo, donor).image, make(named, photo, donor).image)
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: type(edit).__name__)
+def test_on_open_ground_an_edit_differs_from_its_reference_only_at_the_object(edit: InScene) -> None:
+    photo = subject()
+    settings = {"ground": "gravel", "view": 3}
+    chosen, swap = replace(edit, **settings), SceneSwap(**settings)  # type: ignore[type-var, arg-type]
+    first, there = (each.apply(photo, np.random.default_rng(0), Supplied()) for each in (chosen, swap))
+    scene = draw_ground("gravel", 3, SHAPE)
+    away = cv2.dilate(((first.alpha > 0) | (there.alpha > 0)).astype(np.uint8), np.ones((61, 61))) == 0
+    assert away.any()
+    np.testing.assert_array_equal(first.image[away], there.image[away])
+    np.testing.assert_array_equal(first.image[away], scene[away])
+
+
+def test_what_is_in_the_air_or_in_water_has_no_place_on_open_ground() -> None:
+    alpha = ellipse(SHAPE, (60, 100), (20, 26))
+    sky = np.full((*SHAPE, 3), (176, 196, 205), np.uint8)
+    for image, reason in ((sky, "in the air"), (_blue(texture("grass", 200)[: SHAPE[0]]), "in water")):
+        photo = Subject(Picture(np.where(alpha[..., None] > 0, 90, image).astype(np.uint8), alpha))
+        with pytest.raises(Unusable, match=reason):
+            SceneSize(0.05, ground="sand").check_subject(photo)
+        SceneSize(0.05, ground=PHOTO).check_subject(photo)
+
+
+def _blue(image: Bytes) -> Bytes:
+    tinted = image.mean(axis=2, keepdims=True) * (0.5, 0.9, 1.6)
+    return np.asarray(np.clip(tinted, 0, 255), np.uint8)
+
+
+def test_an_object_that_two_borders_cut_keeps_its_size_and_place_on_open_ground() -> None:
+    corner = Subject(draw(ellipse(SHAPE, (150, 190), (40, 40))))
+    SceneSwap(ground="sand").check_subject(corner)
+    with pytest.raises(Unusable, match="cuts the object"):
+        SceneSize(0.05, ground="sand").check_subject(corner)
+
+
+def test_a_ground_that_is_not_known_is_refused_with_those_that_are() -> None:
+    with pytest.raises(UserError, match="expected grass, gravel, sand, earth, asphalt or photo, got 'moss'"):
+        SceneSwap(ground="moss")
+
+
+def test_what_stood_before_a_coloured_cloth_is_not_tinted_on_open_ground() -> None:
+    alpha = ellipse(SHAPE, (90, 100), (30, 26))
+    cloth = np.where(alpha[..., None] > 0, 150, (200, 40, 80)) + np.random.default_rng(0).integers(-20, 21, (*SHAPE, 1))
+    made = SceneSwap(ground="gravel").apply(
+        Subject(Picture(cloth.astype(np.uint8), alpha)), np.random.default_rng(0), Supplied()
+    )
+    red, green, blue = made.image[90, 90:110].mean(axis=0)
+    assert max(red, green, blue) - min(red, green, blue) < 2

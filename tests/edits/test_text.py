@@ -69,6 +69,15 @@ def test_what_cannot_be_written_or_read_is_refused_with_the_reason() -> None:
         edit_named("text", {"word": "given"})
 
 
+def test_a_small_object_is_refused_rather_than_hidden_behind_its_tag() -> None:
+    image = np.full((400, 400, 3), 90, np.uint8)
+    small = Picture(image, ellipse((400, 400), (200, 200), (30, 30)))
+    with pytest.raises(Unusable, match=r"would take \d+% of the object's area, at most 33% may be hidden"):
+        edit_named("text", {"word": "given", "text": "kite"})(small, np.random.default_rng(0))
+    asked = edit_named("text", {"word": "given", "text": "kite", "share": 1.0})(small, np.random.default_rng(0))
+    assert (asked.image != image).any(), "who asks for a large tag gets it"
+
+
 def test_letters_are_tall_enough_for_a_classifier_however_small_the_object() -> None:
     image = np.full((400, 400, 3), 90, np.uint8)
     small = Picture(image, ellipse((400, 400), (200, 200), (60, 60)))

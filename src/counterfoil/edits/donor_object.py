@@ -90,7 +90,7 @@ def place_donor(subject: Subject, donor: Subject, matrix: Matrix) -> Picture:
     if strength == 0:
         return placed
     image, on_object = subject.picture.image, object_trace(subject.cutout.alpha)  # the shadow falls on the ground alone
-    ground = np.where(on_object[..., None], image, darken_foot(image, placed.alpha, strength))
+    ground = np.where(on_object[..., None], image, darken_foot(image, placed.alpha, strength).draw())
     return place(lit, matrix, ground)
 
 

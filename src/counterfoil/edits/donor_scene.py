@@ -50,6 +50,7 @@ TOUCHED = 3.0  # levels of L* a pixel: something beside an object in the air tha
 EVEN, EVEN_AIR = 9.0, 15.0  # levels of CIE Lab by which the squares of smooth ground and of open air differ
 DARKEST_AIR = 12.0  # L* of CIE Lab: a black studio is no air
 BLUE = -6.0  # b* of CIE Lab below which ground is water
+BESIDE_FOOT = 0.15  # of the height: how far above and below an object's foot water is looked for
 FLAT, FRAME_STEP = 5.0, 12.0  # levels: deviation along a line of a frame around the photo, and step at its edge
 WIDEST_FRAME, ALONG = 0.2, 0.7  # shares of the photo that a frame takes on one side, and of its edge with that step
 
@@ -95,6 +96,13 @@ def _classify_support(subject: Subject) -> Support:
         return "ground"
     tiles = subject.once(_measure_tiles)
     return "air" if len(tiles.fine) and float((tiles.fine > ROUGH_TILE).mean()) <= SELDOM else "ground"
+
+
+def is_in_water(subject: Subject) -> bool:
+    """Whether what is beside and below the object's foot has the colour of water: what swims stands nowhere else."""
+    tiles, foot = subject.once(_measure_tiles), find_foot(subject)
+    near = (tiles.middle > foot - BESIDE_FOOT) & (tiles.middle < foot + BESIDE_FOOT)
+    return bool(near.any()) and float(np.median(tiles.colour[near, 2])) < BLUE
 
 
 def check_whole(subject: Subject) -> None:

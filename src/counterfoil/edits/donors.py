@@ -20,11 +20,13 @@ class Donors:
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._of_label: dict[str, list[Sample]] = defaultdict(list)
-        self._label_of: dict[str, str] = {}
         self._encoded_of_label: dict[str, list[tuple[Sample, bytes]]] = {}  # filled on demand
         for sample in samples:
             self._of_label[sample.label].append(sample)
-            self._label_of[sample.id] = sample.label
+
+    @cached_property
+    def _label_of(self) -> dict[str, str]:
+        return {sample.id: label for label, members in self._of_label.items() for sample in members}
 
     @cached_property
     def _labels(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A part of another photo that shows nothing of its object, in which an object can be shown at any size and place.
+"""Open ground, or a part of another photo that shows nothing of its object: an object can be shown there at any place.
 
 What an object loses when it is small, moved or turned in such a scene is measured against the same object in the same
 scene as it was in its photo: no hole has to be filled, neither the object's own nor that of the photo which lends the
@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.edits.composition import ObjectLayer
 from counterfoil.edits.cutout import paste
 from counterfoil.edits.donor_scene import (
     MOST_OTHER,
@@ -32,6 +33,7 @@ from counterfoil.edits.donor_scene import (
     is_open_air,
 )
 from counterfoil.edits.geometry import object_box
+from counterfoil.edits.ground_view import draw_ground
 from counterfoil.edits.scene import USUAL, change_light, darken_foot, find_ground_line, measure_contact_shadow
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
@@ -87,22 +89,52 @@ class _Stand:
     window: SceneWindow
 
     def __call__(self, subject: Subject, donor: Subject) -> Subject:
-        subject.check_background()
-        scene = _show(subject, donor, self.window)
-        cut, support = subject.cutout, classify_support(subject)
-        clear = (~object_trace(cut.alpha)).astype(np.uint8)
-        old, new = (np.array(cv2.mean(image, clear)[:3], np.float32) for image in (subject.picture.image, scene))
-        lit = change_light(cut, old, new)
-        shadow = subject.once(measure_contact_shadow)
-        shadow = max(USUAL, shadow) if support == "ground" else shadow
-        before = darken_foot(scene, cut.alpha, shadow) if shadow > 0 else scene
-        line = _find_line(subject, donor, self.window)
-        return subject.derive(
-            Picture(paste(lit, before), cut.alpha.copy()),
-            behind=scene,
-            cut=lit,
-            known={measure_contact_shadow: shadow, find_ground_line: line},
-        )
+        return _stand_before(subject, _show(subject, donor, self.window), _find_line(subject, donor, self.window))
+
+
+class GroundScene(NamedTuple):
+    """A view of open ground."""
+
+    material: str
+    view: int  # its number
+
+
+def stand_on_ground(subject: Subject, scene: GroundScene) -> Subject:
+    """The object as it was in its photo, in the light of open ground and with its shadow on it."""
+    return subject.once(_StandOnGround(scene))
+
+
+@dataclass(frozen=True)
+class _StandOnGround:
+    """The work of `stand_on_ground`; a subject keeps its result by the scene."""
+
+    scene: GroundScene
+
+    def __call__(self, subject: Subject) -> Subject:
+        height, width = subject.picture.alpha.shape
+        line = None if classify_support(subject) == "air" else 0.0  # there is ground everywhere
+        ground = draw_ground(self.scene.material, self.scene.view, (height, width))
+        return _stand_before(subject, ground, line, tinted=False)  # a red cloth before made no red light
+
+
+def _stand_before(subject: Subject, scene: Bytes, line: float | None, tinted: bool = True) -> Subject:
+    """The object as it was before a scene, below whose `line` it stands; `tinted`: in part of its colour too."""
+    subject.check_background()
+    cut, support = subject.cutout, classify_support(subject)
+    clear = (~object_trace(cut.alpha)).astype(np.uint8)
+    old, new = (np.array(cv2.mean(image, clear)[:3], np.float32) for image in (subject.picture.image, scene))
+    if not tinted:
+        old, new = (np.full(3, light.mean(), np.float32) for light in (old, new))
+    lit = change_light(ObjectLayer.of(cut), old, new).draw()
+    shadow = subject.once(measure_contact_shadow)
+    shadow = max(USUAL, shadow) if support == "ground" else shadow
+    before = darken_foot(scene, cut.alpha, shadow).draw() if shadow > 0 else scene
+    return subject.derive(
+        Picture(paste(lit, before), cut.alpha.copy()),
+        behind=scene,
+        cut=lit,
+        known={measure_contact_shadow: shadow, find_ground_line: line},
+    )
 
 
 def _find_line(subject: Subject, donor: Subject, window: SceneWindow) -> float | None:

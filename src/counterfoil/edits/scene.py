@@ -8,12 +8,21 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Cutout, Matrix, map_points, paste, place, place_alpha
+from counterfoil.edits.composition import (
+    Composition,
+    FootShaded,
+    FootShadow,
+    Levelled,
+    ObjectLayer,
+    Pasted,
+    PictureLayer,
+    Placed,
+    Plane,
+)
+from counterfoil.edits.cutout import Matrix, map_points, place_alpha
 from counterfoil.edits.geometry import BoundingBox, object_box
-from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.object_mask import hard_object, object_trace
-from counterfoil.types import Picture
 
 ROWS = 96  # rows at which the ground line is looked for
 SEEN = 0.15  # share of a row that must be background for the row to count
@@ -44,19 +53,20 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 
-def place_in_scene(subject: Subject, matrix: Matrix) -> Picture:
+def place_in_scene(subject: Subject, matrix: Matrix) -> Composition:
     """The object moved as `place` does, in the light of its new place and with a shadow at its foot if it had one."""
     cut, background = subject.cutout, subject.visible_background
     alpha = place_alpha(cut.alpha, matrix)
     strength = subject.once(measure_contact_shadow)
     box = object_box(alpha)
+    behind: PictureLayer = Plane(background)
     if strength > 0 and box.top + box.height >= highest_foot(subject):
-        background = darken_foot(background, alpha, strength)
+        behind = darken_foot(background, alpha, strength)
     old, new = (_light_around(subject.visible_background, each) for each in (cut.alpha, alpha))
-    return place(change_light(cut, old, new), matrix, background)
+    return Composition(Placed(change_light(subject.object_layer, old, new), matrix, behind))
 
 
-def relight(subject: Subject, background: Bytes, least_shadow: float = 0.0) -> Picture:
+def relight(subject: Subject, background: Bytes, least_shadow: float = 0.0) -> Composition:
     """The object before another background: in part of its light and colour, with its contact shadow if it had one.
 
     `least_shadow` is the strength of the shadow where it had a fainter one, or none.
@@ -66,18 +76,22 @@ def relight(subject: Subject, background: Bytes, least_shadow: float = 0.0) -> P
     clear = (~object_trace(cut.alpha)).astype(np.uint8)
     old, new = (np.array(cv2.mean(image, clear)[:3], np.float32) for image in (subject.picture.image, background))
     strength = max(least_shadow, subject.once(measure_contact_shadow))
-    if strength > 0:
-        background = darken_foot(background, cut.alpha, strength)
-    return Picture(paste(change_light(cut, old, new), background), cut.alpha.copy())
+    behind = darken_foot(background, cut.alpha, strength) if strength > 0 else Plane(background)
+    return Composition(Pasted(change_light(subject.object_layer, old, new), behind), cut.alpha)
 
 
 def zoom_about_foot(alpha: Bytes, matrix: Matrix) -> Matrix:
-    """A zoom moved so that the foot of the object stays where it was."""
+    """A zoom moved so that the foot of the object stays where it was, or a larger object as near as it fits."""
     box = object_box(alpha)
     foot = (box.left + (box.width - 1) / 2, float(box.top + box.height - 1))
     moved = map_points(np.vstack([matrix, (0, 0, 1)]), [foot])[0]
     result = matrix.copy()
     result[:, 2] += np.array(foot) - moved
+    corners = [(box.left - 0.5, box.top - 0.5), (box.left + box.width - 0.5, box.top + box.height - 0.5)]
+    low, high = map_points(np.vstack([result, (0, 0, 1)]), corners) + 0.5
+    length = np.array(alpha.shape[::-1], np.float64)
+    if (high - low > (box.width, box.height)).all() and (high - low <= length).all():
+        result[:, 2] += np.maximum(0, -low) - np.maximum(0, high - length)
     return np.asarray(result, np.float64)
 
 
@@ -92,8 +106,13 @@ def find_support(alpha: Bytes) -> Matrix:
 
 def _trace_hull(alpha: Bytes) -> Matrix:
     """The corners of the object's convex hull, (corners, 2) across and down."""
-    points = np.argwhere(hard_object(alpha))[:, ::-1].astype(np.int32)
-    return np.asarray(cv2.convexHull(np.ascontiguousarray(points)), np.float64).reshape(-1, 2)
+    opaque = hard_object(alpha)
+    rows = np.flatnonzero(opaque.any(axis=1))
+    inside = opaque[rows]
+    # the ends of each row are enough, and are sorted much faster than all pixels
+    ends = inside.argmax(axis=1), inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
+    points = np.concatenate([np.stack([columns, rows], axis=1) for columns in ends]).astype(np.int32)
+    return np.asarray(cv2.convexHull(points), np.float64).reshape(-1, 2)
 
 
 def find_lowest(alpha: Bytes, matrix: Matrix) -> float:
@@ -107,6 +126,18 @@ def measure_lift(alpha: Bytes, before: Matrix, after: Matrix) -> float:
     rows = [support @ matrix[1, :2] + matrix[1, 2] for matrix in (before, after)]
     scale = float(np.sqrt(abs(np.linalg.det(before[:, :2])) * box.width * box.height))
     return float(np.abs(rows[1] - rows[0]).mean()) / scale
+
+
+def measure_slope(alpha: Bytes, matrix: Matrix, least: float) -> float:
+    """The slope in degrees, under an affine map, of what the object rests on; 0 where that is narrow.
+
+    `least`: its width, as a share of the object's size, from which on it is not.
+    """
+    support, box = find_support(alpha), object_box(alpha)
+    ends = support @ matrix[:, :2].T
+    across, down = np.abs(ends[1] - ends[0])
+    scale = float(np.sqrt(abs(np.linalg.det(matrix[:, :2])) * box.width * box.height))
+    return float(np.degrees(np.arctan2(down, across))) if np.hypot(across, down) >= least * scale else 0.0
 
 
 class Footing(NamedTuple):
@@ -225,7 +256,12 @@ def measure_contact_shadow(subject: Subject) -> float:
 
 
 def draw_foot_shadow(alpha: Bytes) -> Floats:
-    """The contact shadow of an object, 0..1: its foot, flattened on the ground and soft."""
+    """The contact shadow of an object, 0..1, (height, width)."""
+    return find_foot_shadow(alpha).draw(alpha.shape[0])
+
+
+def find_foot_shadow(alpha: Bytes) -> FootShadow:
+    """The contact shadow of an object: its foot, flattened on the ground and soft."""
     box = object_box(alpha)
     height = alpha.shape[0]
     depth = max(2, round(FOOT * box.height))
@@ -239,15 +275,12 @@ def draw_foot_shadow(alpha: Bytes) -> Floats:
         cv2.GaussianBlur(np.asarray(line[None], np.float32), (0, 0), reach, borderType=cv2.BORDER_REPLICATE)
         for line in (np.clip(1 - gap / (3 * depth), 0, 1), np.where(lowest >= 0, lowest, np.float32(bottom - 1)))
     )
-    rows = np.arange(height, dtype=np.float32)[:, None]
-    profile = np.exp(-(((rows - middle) / max(1.5, 0.6 * depth)) ** 2))
-    return np.asarray(profile * touch, np.float32)
+    return FootShadow(np.asarray(touch, np.float32), np.asarray(middle, np.float32), max(1.5, 0.6 * depth))
 
 
-def darken_foot(background: Bytes, alpha: Bytes, strength: float) -> Bytes:
+def darken_foot(background: Bytes, alpha: Bytes, strength: float) -> PictureLayer:
     """The background with a contact shadow under an object of this alpha."""
-    light = 1 - np.float32(strength) * draw_foot_shadow(alpha)
-    return np.asarray(np.rint(background * repeat_channels(np.ascontiguousarray(light))), np.uint8)
+    return FootShaded(Plane(background), find_foot_shadow(alpha), strength)
 
 
 def _light_around(background: Bytes, alpha: Bytes) -> Floats:
@@ -260,7 +293,7 @@ def _light_around(background: Bytes, alpha: Bytes) -> Floats:
     return np.asarray(background[rows, columns].reshape(-1, 3).mean(axis=0), np.float32)
 
 
-def change_light(cut: Cutout, old: Floats, new: Floats) -> Cutout:
+def change_light(cut: ObjectLayer, old: Floats, new: Floats) -> ObjectLayer:
     """The object with part of the difference between two lights, channel by channel."""
     ratio = (new + 8) / (old + 8)
     brightness = float(np.exp(np.log(ratio).mean()))
@@ -268,4 +301,4 @@ def change_light(cut: Cutout, old: Floats, new: Floats) -> Cutout:
     # By a power: nothing becomes white that was not.
     levels = (np.arange(256) / 255)[:, None] ** (1 - np.log2(gains))[None]
     table = np.rint(255 * levels).astype(np.uint8)
-    return Cutout(np.asarray(cv2.LUT(cut.image, table[None]), np.uint8), cut.alpha, cut.background_share)
+    return cut._replace(colours=Levelled(cut.colours, table))

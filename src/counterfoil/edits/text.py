@@ -29,6 +29,7 @@ PAPER, INK = (247, 245, 238), (24, 24, 28)  # RGB
 FEWEST_PIXELS = 10.0  # letters of less height cannot be read
 LEAST_HEIGHT = 1 / 26  # of the picture's shorter side, so that they can be read at a classifier's 224 pixels too
 ON_OBJECT = (0.9, 0.6)  # share of a tag that lies on the object: where it need not shrink further, and the least
+MOST_HIDDEN = 1 / 3  # of the object's area, that a tag on it takes unless more is asked for: else it is an occluder
 WIDEST = 0.9  # of the picture's width or height that a tag may take
 LEAN = 5.0  # degrees by which the tag may be turned either way
 TURNED = 1.12  # times its sides that a tag turned so far reaches
@@ -43,7 +44,7 @@ class Text(Edit):
     """Write a word on a paper tag on the object or beside it: another class's name, a neutral word or the right one."""
 
     attribute: ClassVar[Attribute] = "text"
-    version: ClassVar[int] = 2  # 2: letters are at least a 26th of the picture's shorter side
+    version: ClassVar[int] = 3  # 3: never hides most of a small object; 2: letters are a 26th of the shorter side
     word: Literal["other", "neutral", "right", "given"] = "other"
     place: Literal["on", "beside"] = "on"
     share: float = 0.1  # area of the tag as a share of the object's
@@ -114,6 +115,7 @@ class Text(Edit):
         angle = float(rng.uniform(-LEAN, LEAN))
         if self.place == "on":
             centre, scale = _find_place_on(alpha, tag, scale)
+            _check_hidden(alpha, scale**2 * tag.alpha.size, max(MOST_HIDDEN, self.share))
         else:
             subject.check_background()
             centre, scale = _find_free_place(alpha, tag, scale, rng)
@@ -183,6 +185,15 @@ def _find_place_on(alpha: Bytes, tag: _Tag, scale: float) -> tuple[tuple[float, 
     if inside[row, column] < ON_OBJECT[1]:
         raise Unusable("the object is too narrow for a text that can be read")
     return (float(column), float(row)), scale
+
+
+def _check_hidden(alpha: Bytes, area: float, most: float) -> None:
+    """Raises `Unusable` where a tag of this area would hide more than this share of the object."""
+    hidden = area / np.count_nonzero(hard_object(alpha))
+    if hidden > most:
+        raise Unusable(
+            f"a text that can be read would take {hidden:.0%} of the object's area, at most {most:.0%} may be hidden"
+        )
 
 
 def _cover_shares(plane: Bytes, tag: _Tag, scale: float) -> Floats:
