@@ -18,7 +18,7 @@ from PIL import Image
 from skimage import data
 from torchvision.transforms import v2
 
-from counterfoil.edits.background_colour import turn_hue
+from counterfoil.edits.composition import HueStepped, Plane
 from counterfoil.edits.cutout import Cutout, paste, place
 
 SIDE = 400
@@ -112,4 +112,6 @@ def _keys(distance: NDArray[np.float64]) -> NDArray[np.float64]:
 MOVE = Pair("affine of an RGBA object, over a background", _moved_by_torchvision, lambda: place(CUT, _matrix(), BEHIND))
 ALIKE = Pair("the same, torchvision at our quality", _moved_finely_by_torchvision, MOVE.ours)
 PASTE = Pair("composite", lambda: np.asarray(Image.composite(*PICTURES)), lambda: paste(CUT, BEHIND))
-HUE = Pair("hue", lambda: v2.functional.adjust_hue(COLOURS, HUE_SHARE), lambda: turn_hue(OBJECT, HUE_STEP))
+HUE = Pair(
+    "hue", lambda: v2.functional.adjust_hue(COLOURS, HUE_SHARE), lambda: HueStepped(Plane(OBJECT), HUE_STEP).draw()
+)

@@ -11,20 +11,33 @@ from types import FrameType
 SECONDS_BETWEEN_LOOKS = 0.003
 # The innermost of our modules on a stack says what the thread is doing.
 PARTS = {
-    "counterfoil.sources.source_loaders": "decoding",
-    "counterfoil.segmentation": "masks and matting",
+    "counterfoil.sources": "decoding and fingerprints",
+    "counterfoil.assets": "loading networks",
+    "counterfoil.segmentation": "masks, and objects in fills",
     "counterfoil.edits.matting": "masks and matting",
     "counterfoil.edits.fill": "filling the background",
+    "counterfoil.edits.fill_choice": "filling the background",
+    "counterfoil.edits.patch_match": "filling the background",
+    "counterfoil.edits.patch_refinement": "filling the background",
+    "counterfoil.edits.patch_composition": "filling the background",
+    "counterfoil.edits.smooth_fill": "filling the background",
+    "counterfoil.edits.fill_quality": "judging fills",
+    "counterfoil.edits.line_ends": "judging fills",
+    "counterfoil.edits.attachments": "judging fills",
+    "counterfoil.edits.visible_change": "measuring the change",
     "counterfoil.edits.variant_plan": "planning",
     "counterfoil.edits": "edits",
     "counterfoil.variant_renderer": "reducing photos",
     "counterfoil.runner": "hashes and parts",
     "counterfoil.models.preprocessing": "preprocessing",
+    "counterfoil.models.pillow_resize": "preprocessing",
+    "counterfoil.study": "thumbnails and report",
+    "counterfoil.report": "thumbnails and report",
     "counterfoil.models": "inference",
     "counterfoil.store.picture_collection": "ranking the answers",
     "counterfoil.store": "parts and tables",
 }
-IDLE = ("counterfoil.worker_pool", "counterfoil.runner")
+IDLE = ("counterfoil.worker_pool", "counterfoil.runner", "counterfoil.progress")
 
 
 def sampled(work: Callable[[], object]) -> dict[str, float]:

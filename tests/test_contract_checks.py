@@ -18,6 +18,7 @@ from counterfoil.contract_checks import (
     check_painter,
     check_source,
 )
+from counterfoil.edits.composition import Composition
 from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
@@ -85,6 +86,19 @@ def test_an_edit_that_breaks_a_promise_is_caught(promise: str) -> None:
 def test_an_edit_that_keeps_its_promises_passes_and_counts_where_it_applies() -> None:
     assert check_edit(Any_(lambda picture, rng: Picture(255 - picture.image, picture.alpha)), [PICTURE, PICTURE]) == 2
     assert check_edit(Any_(unusable), [PICTURE]) == 0
+
+
+@dataclass(frozen=True)
+class ComposedOtherwise(Any_):
+    """An edit whose picture as data is another one."""
+
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
+        return Composition.of(subject.picture)
+
+
+def test_an_edit_that_composes_another_picture_than_it_makes_is_caught() -> None:
+    with pytest.raises(ContractError, match="what `compose` returns is the picture that `apply` makes"):
+        check_edit(ComposedOtherwise(lambda picture, rng: Picture(255 - picture.image, picture.alpha)), [PICTURE])
 
 
 def test_an_edit_without_a_level_is_caught() -> None:

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, adapt_old_edit
+from counterfoil.edits.edit_protocol import ComposedEdit, Edit, Needs, Supplied, adapt_old_edit
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.visible_change import measure_change
 from counterfoil.errors import Unusable, UserError, expect_kind, expect_members
@@ -114,6 +114,7 @@ def _check_subject(edit: Edit, subject: Subject, others: Sequence[Subject]) -> f
     try:
         settled, supplied = _settled(edit.choose(0), subject, others)
         first, second = (settled.apply(subject, np.random.default_rng(0), supplied) for _ in range(2))
+        composed = _draw_composed(settled, subject, supplied) or first
     except Unusable as error:
         _require(bool(str(error)), "an edit that cannot apply says why")
         return None
@@ -123,7 +124,15 @@ def _check_subject(edit: Edit, subject: Subject, others: Sequence[Subject]) -> f
     _require(first.image.shape == picture.image.shape, "an edit keeps the picture's size")
     _require(_same(picture, untouched), "an edit leaves the picture it was given as it was")
     _require(_same(first, second), "the same picture and the same seed give the same pixels")
+    _require(_same(first, composed), "what `compose` returns is the picture that `apply` makes")
     return measure_change(picture, first.image, edit.attribute)
+
+
+def _draw_composed(edit: Edit, subject: Subject, supplied: Supplied) -> Picture | None:
+    """The picture as data, drawn; None where `apply` and `compose` are each made of the other."""
+    if type(edit).compose is Edit.compose or type(edit).apply is ComposedEdit.apply:
+        return None
+    return edit.compose(subject, np.random.default_rng(0), supplied).draw()
 
 
 def _settled(edit: Edit, subject: Subject, others: Sequence[Subject]) -> tuple[Edit, Supplied]:

@@ -16,6 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.assets.cache import cache_folder
+from counterfoil.device_rendering.torch_renderer import MadePicture, PictureRequest
+from counterfoil.edits.composition import Composition
+from counterfoil.edits.cutout import LEFT
 from counterfoil.edits.donors import Donors
 from counterfoil.edits.edit_protocol import Edit, Needs, Supplied
 from counterfoil.edits.fill_choice import load_same_fills
@@ -23,7 +26,7 @@ from counterfoil.edits.photo_border import name_sides
 from counterfoil.edits.registry import EDITS, edit_named, settings_of
 from counterfoil.edits.seeds import id_of_choice, seed_from, seed_of_attempt
 from counterfoil.edits.subject import PLAIN_TOOLS, Subject, Tools
-from counterfoil.edits.visible_change import check_change
+from counterfoil.edits.visible_change import check_change, check_counts, list_compared
 from counterfoil.errors import Unusable, UserError
 from counterfoil.mask_quality import MaskJudge
 from counterfoil.models.model_loaders import load_model
@@ -49,6 +52,7 @@ from counterfoil.types import (
 
 _BYTES_IN_MEMORY = 768 * 2**20  # of photos with their cutouts, to bound memory
 _LEAST_BYTES_IN_MEMORY = 128 * 2**20  # of each worker process
+_LEAST_BYTES_OF_THREAD = 48 * 2**20  # of each thread of one: the photo that it works on should stay
 _MEASURED_AGAIN = 8  # photos used last, which may have grown
 _ATTEMPTS = 16  # other donors tried where the planned one cannot be used
 _ATTEMPTS_AT_SCENES = 96  # of photos that lend a scene: most show their object everywhere, which is known from its mask
@@ -138,9 +142,10 @@ class Renderer:
         subject = self._subjects.get(sample_id)
         return self._subjects.add(sample_id, self._read(self.samples[sample_id])) if subject is None else subject
 
-    def share_memory(self, workers: int) -> None:
-        """Hold only this process's part of the memory for photos, as one of so many workers."""
-        self._subjects.bound(max(_LEAST_BYTES_IN_MEMORY, _BYTES_IN_MEMORY // workers))
+    def share_memory(self, workers: int, threads: int = 1) -> None:
+        """Hold only this process's part of the memory for photos, as one of so many workers, each with such threads."""
+        least = max(_LEAST_BYTES_IN_MEMORY, threads * _LEAST_BYTES_OF_THREAD)
+        self._subjects.bound(max(least, _BYTES_IN_MEMORY // workers))
 
     def finish(self, sample_id: str, may_lend: bool) -> None:
         """Let go of a finished photo, or count what it holds now where it may be a donor of other photos' pictures."""
@@ -182,6 +187,35 @@ class Renderer:
         if edit.needs.photo:
             return resize_to_working_size(edit.apply(subject.at_full_size, rng, supplied), self.working_size)
         return edit.apply(subject, rng, supplied)
+
+    def make_request(self, planned: Variant) -> tuple[Variant, PictureRequest]:
+        """As `make`, with the picture as data for a device; `check_made` says whether enough changed there."""
+        variant = self.resolve(planned)
+        return variant, self.request(variant)
+
+    def request(self, variant: Variant) -> PictureRequest:
+        """As `render`, with the picture as data for a device."""
+        photo = self.subject(str(variant.sample_id))
+        if variant.attribute == "original":
+            return PictureRequest(composition=Composition.of(photo.photo))
+        edit = _load_edit(variant.edit, variant.settings)
+        if edit.needs.photo:
+            composition = Composition.of(self.render(variant))
+        else:
+            subject, rng = _change_tool(photo, variant.attribute), np.random.default_rng(variant.seed)
+            composition = edit.compose(subject, rng, self._supply_chosen(variant, edit))
+            composition.check()
+        compared = list_compared(edit, photo) if composition.image.shape == photo.picture.alpha.shape else ()
+        return PictureRequest(composition=composition, before=compared, by_level=edit.attribute == "corruption")
+
+    def check_made(self, variant: Variant, made: MadePicture) -> None:
+        """Raises `Unusable` where an object left its picture on the device, or nothing visibly changed."""
+        if variant.attribute == "original":
+            return
+        edit = _load_edit(variant.edit, variant.settings)
+        if made.left_picture:
+            raise Unusable(LEFT)
+        check_counts(edit, self.subject(str(variant.sample_id)), made.changed)
 
     def trace(self, variant: Variant) -> ToolTrace:
         """How a rendered variant was made: the fill that it shows, its hole, and the borders its object stays at."""

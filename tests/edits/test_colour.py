@@ -107,7 +107,7 @@ def test_an_object_takes_half_of_the_change_in_light_and_only_where_it_is_asked_
     picture = blob_on_grass()
     outside = picture.image[cv2.dilate(picture.alpha, np.ones((9, 9), np.uint8)) == 0]
     darker = (picture.image * 0.64).astype(np.uint8)
-    blended, exact = relight(Subject(picture), darker), Subject(picture).on_background(darker)
+    blended, exact = relight(Subject(picture), darker).draw(), Subject(picture).on_background(darker)
     inside = blended.alpha == 255
     gain = ((outside.mean() * 0.64 + 8) / (outside.mean() + 8)) ** 0.5
     expected = 255 * (picture.image[inside] / 255) ** (1 - np.log2(gain))  # mid-grey is multiplied, white stays

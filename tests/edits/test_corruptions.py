@@ -14,6 +14,7 @@ from skimage import color
 
 from corruption_statistics import NAMES, PHOTOS, SEVERITIES, draws_of, photo, statistics
 from counterfoil.edits.corruptions import CORRUPTIONS
+from counterfoil.edits.corruptions.corruption_layers import smear
 from counterfoil.edits.corruptions.noise import ShotNoise
 from counterfoil.edits.corruptions.optical_blur import (
     DEFOCUS,
@@ -22,7 +23,6 @@ from counterfoil.edits.corruptions.optical_blur import (
     MotionBlur,
     ZoomBlur,
     shuffle_sources,
-    smear,
 )
 from counterfoil.edits.corruptions.weather import FROST_LAYERS, draw_frost, draw_plasma
 from counterfoil.edits.registry import edit_named

@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.edits import cutout, matting
-from counterfoil.edits.fill import fill_background
+from counterfoil.edits.fill import fill_background, fill_hole, fill_visible_hole
+from counterfoil.edits.patch_match import OpenPicture
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable
@@ -92,3 +93,14 @@ def test_the_fill_is_made_once_for_all_edits_of_a_photo() -> None:
     subject = Subject(blob_on_grass())
     assert subject.background is subject.background
     np.testing.assert_array_equal(subject.background, Subject(subject.picture).background)
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 5])
+@pytest.mark.parametrize("visible", [False, True])
+def test_a_hole_of_a_few_pixels_is_filled_too(side: int, visible: bool) -> None:
+    image, hole = texture("grass", 120), np.zeros((120, 120), bool)
+    hole[50 : 50 + side, 60 : 60 + side] = True
+    holed = np.where(hole[..., None], np.uint8(255), image)
+    filled = fill_visible_hole(OpenPicture(holed, hole)) if visible else fill_hole(holed, hole)
+    np.testing.assert_array_equal(filled[~hole], image[~hole])
+    assert filled[hole].max() < 255

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.blur import GaussianBlur
+from counterfoil.edits.composition import Composition, Flat, Plane, Smoothed
 from counterfoil.edits.cutout import cover
 from counterfoil.edits.donor_scene import (
     OTHER_OBJECTS,
@@ -22,7 +23,7 @@ from counterfoil.edits.donor_scene import (
     fit_scene,
     show_scene,
 )
-from counterfoil.edits.edit_protocol import Edit, Needs, Resolution, ShownFill, Supplied
+from counterfoil.edits.edit_protocol import ComposedEdit, Edit, Needs, Resolution, ShownFill, Supplied
 from counterfoil.edits.fill_quality import MOST
 from counterfoil.edits.scene import USUAL, relight
 from counterfoil.edits.subject import Subject
@@ -35,7 +36,7 @@ _LEVELS_OF_GREY = {"black": 0, "white": 255, "transparent": 255}
 
 
 @dataclass(frozen=True)
-class BackgroundSwap(Edit):
+class BackgroundSwap(ComposedEdit):
     """Put the object before the background of another photo, whose own object is removed and filled."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -103,11 +104,11 @@ class BackgroundSwap(Edit):
             return fit_scene(subject, donor)
         return SceneFit.of(subject, donor, SceneWindow(*self.window))
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Take the donor's background, scaled to cover, or the window of it that was chosen."""
         background = self.behind(subject, supplied)
         if not self.grounded:
-            return relight(subject, background) if self.blend else subject.on_background(background)
+            return relight(subject, background) if self.blend else subject.compose_on(Plane(background))
         return relight(subject, background, USUAL if classify_support(subject) == "ground" else 0.0)
 
     def behind(self, subject: Subject, supplied: Supplied) -> Bytes:
@@ -203,7 +204,7 @@ def _measure_other_objects(donor: Subject) -> float:
 
 
 @dataclass(frozen=True)
-class BackgroundPlain(Edit):
+class BackgroundPlain(ComposedEdit):
     """Put the object on a plain colour, drawn at random unless one is given."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -219,10 +220,11 @@ class BackgroundPlain(Edit):
         """The colour as in HTML, or "random"."""
         return "random" if self.colour is None else "#{:02x}{:02x}{:02x}".format(*self.colour)
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Fill everything but the object with the colour."""
         colour = rng.integers(0, 256, 3) if self.colour is None else self.colour
-        return subject.on_background(np.full(subject.picture.image.shape, colour, np.uint8))
+        red, green, blue = (int(value) for value in colour)
+        return subject.compose_on(Flat((red, green, blue), subject.picture.alpha.shape))
 
 
 @dataclass(frozen=True)
@@ -232,13 +234,13 @@ class BackgroundBlur(GaussianBlur):
     attribute: ClassVar[Attribute] = "background"
     words: ClassVar[str] = "blurring it"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Blur the filled background, so that the object's colours do not spread into it."""
         if not self.faithful:
-            return subject.on_background(np.asarray(self.blur(subject.background), np.uint8))
+            return subject.compose_on(Smoothed(Plane(subject.background), self.kernel, self.sigma))
         image, inside = subject.picture.image, subject.hard_object[..., None]
         blurred = np.where(inside, image, self.blur(image))
-        return Picture(blurred.astype(np.uint8), subject.cutout.alpha.copy())
+        return Composition(Plane(blurred.astype(np.uint8)), subject.cutout.alpha)
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,7 @@ class BackgroundAdditive(Edit):
 
 
 @dataclass(frozen=True)
-class BackgroundTexture(Edit):
+class BackgroundTexture(ComposedEdit):
     """Put the object before a texture, in the mean colour of the background that was there."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -285,7 +287,7 @@ class BackgroundTexture(Edit):
     def __post_init__(self) -> None:
         check_texture(self.texture, None)
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Tile a swatch as wide as the shorter side, from a random offset."""
         swatch = choose_texture(self.texture, None, rng)
         height, width = subject.picture.alpha.shape
@@ -293,7 +295,8 @@ class BackgroundTexture(Edit):
         left, top = rng.integers(side, size=2)
         places = np.dstack(np.meshgrid(np.arange(width) + left, np.arange(height) + top)).astype(np.float32)
         texture = tile_texture(swatch, places, side)
-        return subject.on_background(_shift_tone(texture, subject.background) if self.keep_colour else texture)
+        toned = _shift_tone(texture, subject.background) if self.keep_colour else texture
+        return subject.compose_on(Plane(toned))
 
 
 def _shift_tone(texture: Bytes, behind: Bytes) -> Bytes:
@@ -304,7 +307,7 @@ def _shift_tone(texture: Bytes, behind: Bytes) -> Bytes:
 
 
 @dataclass(frozen=True)
-class Segmented(Edit):
+class Segmented(ComposedEdit):
     """Leave the object alone on black or white; transparent is shown on white, as readers show transparent pictures."""
 
     attribute: ClassVar[Attribute] = "background"
@@ -315,6 +318,7 @@ class Segmented(Edit):
         """One more where transparent, which was shown on black before."""
         return self.version + (self.ground == "transparent")
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Fill everything but the object with the colour."""
-        return subject.on_background(np.full(subject.picture.image.shape, _LEVELS_OF_GREY[self.ground], np.uint8))
+        level = _LEVELS_OF_GREY[self.ground]
+        return subject.compose_on(Flat((level, level, level), subject.picture.alpha.shape))

@@ -10,18 +10,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import object_window
-from counterfoil.edits.edit_protocol import Edit, Supplied
-from counterfoil.edits.matting import repeat_channels
+from counterfoil.edits.composition import Composition, Plane, SmoothedObject
+from counterfoil.edits.edit_protocol import ComposedEdit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute
 
 _LEVEL = re.compile(r"(\d+)/([\d.]+)")  # kernel, sigma
 
 
 @dataclass(frozen=True)
-class GaussianBlur(Edit):
+class GaussianBlur(ComposedEdit):
     """A Gaussian of `kernel` x `kernel` pixels; the defaults are those of XImageNet-12."""
 
     kernel: int = 15
@@ -62,15 +61,10 @@ class ObjectBlur(GaussianBlur):
     attribute: ClassVar[Attribute] = "blur"
     words: ClassVar[str] = "blurring the object"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Blur inside the object's outline, which stays sharp."""
         cut = subject.cutout
         if self.faithful:
             image, inside = subject.picture.image, subject.hard_object[..., None]
-            return Picture(np.where(inside, self.blur(image), image).astype(np.uint8), cut.alpha.copy())
-        window = object_window(cut.alpha)
-        share = cut.alpha[window] / np.float32(255)
-        # Weighted by alpha, so that only the object's own colours are averaged.
-        sums = self.blur(cut.image[window] * repeat_channels(share))
-        weight = np.maximum(self.blur(share), np.float32(1e-6))
-        return subject.repaint(np.rint(sums / repeat_channels(weight)).astype(np.uint8))
+            return Composition(Plane(np.where(inside, self.blur(image), image).astype(np.uint8)), cut.alpha)
+        return subject.compose_repainted(SmoothedObject(subject.object_layer, self.kernel, self.sigma))

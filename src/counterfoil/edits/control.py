@@ -10,13 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.composition import Composition, Plane
+from counterfoil.edits.edit_protocol import ComposedEdit, Supplied
 from counterfoil.edits.subject import Subject
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute
 
 
 @dataclass(frozen=True)
-class Control(Edit):
+class Control(ComposedEdit):
     """Cut the object out, fill the background and paste the object back at its place."""
 
     attribute: ClassVar[Attribute] = "control"
@@ -26,6 +27,6 @@ class Control(Edit):
         """Always "none"."""
         return "none"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Paste the cut-out object back on the filled background."""
-        return subject.on_background(subject.background)
+        return subject.compose_on(Plane(subject.background))

@@ -19,7 +19,7 @@ from counterfoil.types import Picture
 OBJECT_NEEDED = 0.001  # share of the picture; smaller objects are not used
 FINEST_SUPERSAMPLING = 16
 FINEST_IN_PERSPECTIVE = 4
-_LEFT = "the object would leave the picture"
+LEFT = "the object would leave the picture"
 BAND = 1_000_000  # pixels that are mixed at a time, in floating point
 LARGEST_MOVED = 16_000_000  # pixels of an object's window; moving it takes up to 100 bytes per pixel
 
@@ -85,19 +85,12 @@ def repaint(image: Bytes, cut: Cutout, colours: Bytes) -> Bytes:
 
 def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:
     """The object moved by an affine map or in perspective and pasted; it is sampled once, from the original."""
-    rows, columns = object_window(cut.alpha)
-    pixels = (rows.stop - rows.start) * (columns.stop - columns.start)
-    if pixels > LARGEST_MOVED:
-        raise Unusable(
-            f"the object's box has {pixels / 1e6:.0f} megapixels, {LARGEST_MOVED / 1e6:.0f} can be moved: set a working"
-            " size in the recipe or reduce the photo"
-        )
-    share = _share(cut.alpha[rows, columns])
-    window, local = _find_target(share, matrix, (columns.start, rows.start), background.shape)
-    colours, new_alpha = _sample_object(cut.image[rows, columns], share, local, window)
+    move = plan_move(cut.alpha, matrix, background.shape)
+    share, window = _share(cut.alpha[move.source]), move.target
+    colours, new_alpha = _sample_object(cut.image[move.source], share, move.matrix, window)
     new_alpha = np.rint(np.clip(new_alpha, 0, 1) * np.float32(255))
     if not hard_object(new_alpha).any():
-        raise Unusable(_LEFT)
+        raise Unusable(LEFT)
     # Cubic sampling overshoots: premultiplied colour is clipped to what the alpha allows.
     clipped = cv2.min(cv2.threshold(colours, 0, 0, cv2.THRESH_TOZERO)[1], repeat_channels(new_alpha))
     behind = cv2.multiply(background[window], repeat_channels(1 - new_alpha / np.float32(255)), dtype=cv2.CV_32F)
@@ -107,11 +100,33 @@ def place(cut: Cutout, matrix: Matrix, background: Bytes) -> Picture:
     return Picture(result, alpha)
 
 
+class Move(NamedTuple):
+    """Where an object comes from and to, and how it is sampled."""
+
+    source: Window  # of the object in the old picture
+    target: Window  # of the new picture, where it comes to lie
+    matrix: Matrix  # (3, 3), from the one window to the other
+    samples: int  # per pixel along a side: one, cubic, or several, linear
+
+
+def plan_move(alpha: Bytes, matrix: Matrix, shape: tuple[int, ...]) -> Move:
+    """The move of an object into a picture of this shape; raises `Unusable` where it is too large."""
+    rows, columns = object_window(alpha)
+    size = rows.stop - rows.start, columns.stop - columns.start
+    if size[0] * size[1] > LARGEST_MOVED:
+        raise Unusable(
+            f"the object's box has {size[0] * size[1] / 1e6:.0f} megapixels, {LARGEST_MOVED / 1e6:.0f} can be moved:"
+            " set a working size in the recipe or reduce the photo"
+        )
+    target, local = _find_target(size, matrix, (columns.start, rows.start), shape)
+    return Move((rows, columns), target, local, _count_samples(local, size))
+
+
 def place_alpha(alpha: Bytes, matrix: Matrix) -> Bytes:
     """The alpha that `place` would give."""
     rows, columns = object_window(alpha)
     share = _share(alpha[rows, columns])
-    window, local = _find_target(share, matrix, (columns.start, rows.start), alpha.shape)
+    window, local = _find_target(share.shape, matrix, (columns.start, rows.start), alpha.shape)
     result = np.zeros(alpha.shape, np.uint8)
     result[window] = np.rint(np.clip(_sample_layer(share, local, window), 0, 1) * np.float32(255))
     return result
@@ -146,10 +161,10 @@ def _size_of(window: Window) -> tuple[int, int]:
 
 
 def _find_target(
-    layer: Floats, matrix: Matrix, origin: tuple[int, int], shape: tuple[int, ...]
+    size: tuple[int, ...], matrix: Matrix, origin: tuple[int, int], shape: tuple[int, ...]
 ) -> tuple[Window, Matrix]:
-    """The window of the new picture that a layer at `origin` maps to, and the map between the two."""
-    height, width = layer.shape
+    """The window of the new picture that a layer of a size at `origin` maps to, and the map between the two."""
+    height, width = size
     local = matrix @ _shift(*origin) if len(matrix) == 3 else np.vstack([matrix, (0, 0, 1)]) @ _shift(*origin)
     corners = map_points(local, [(x, y) for x in (0, width) for y in (0, height)])
     limits = (shape[1], shape[0])
@@ -171,7 +186,7 @@ def _shift(across: float, down: float) -> Matrix:
 def _sample_object(image: Bytes, share: Floats, matrix: Matrix, window: Window) -> tuple[Floats, Floats]:
     """Colours, weighted by alpha so that pixels beyond the edge do not count, and alpha, moved as one layer."""
     if 0 in _size_of(window):
-        raise Unusable(_LEFT)
+        raise Unusable(LEFT)
     samples = _warp(np.asarray(cv2.merge([image * repeat_channels(share), share]), np.float32), matrix, window)
     means = _average(samples, window)
     colours = _average_in_turn(samples) if len(samples) == 2 * len(means) else means
@@ -189,15 +204,19 @@ def _sample_layer(layer: Floats, matrix: Matrix, window: Window) -> Floats:
 def _warp(layer: Floats, matrix: Matrix, window: Window) -> Floats:
     """The samples of a layer: one per pixel of the window, or a block of several."""
     size = _size_of(window)
-    affine = bool((matrix[2] == (0, 0, 1)).all())
-    times = _count_samples(matrix, layer.shape, affine)
-    # Pixel centres lie at whole coordinates, so the finer grid is shifted by half a fine pixel.
-    fine = _shift((times - 1) / 2, (times - 1) / 2) @ np.diag((times, times, 1.0)) @ matrix
+    times = _count_samples(matrix, layer.shape)
+    fine = refine(matrix, times)
     method = cv2.INTER_CUBIC if times == 1 else cv2.INTER_LINEAR
     fine_size = (size[0] * times, size[1] * times)
-    if affine:
+    if _is_affine(matrix):
         return np.asarray(cv2.warpAffine(layer, fine[:2], fine_size, flags=method), np.float32)
     return np.asarray(cv2.warpPerspective(layer, fine, fine_size, flags=method), np.float32)
+
+
+def refine(matrix: Matrix, times: int) -> Matrix:
+    """The map to a grid of `times` samples per pixel along a side."""
+    # Pixel centres lie at whole coordinates, so the finer grid is shifted by half a fine pixel.
+    return np.asarray(_shift((times - 1) / 2, (times - 1) / 2) @ np.diag((times, times, 1.0)) @ matrix, np.float64)
 
 
 def _average(samples: Floats, window: Window) -> Floats:
@@ -222,9 +241,13 @@ def _average_in_turn(samples: Floats) -> Floats:
     return total.reshape(len(total), -1, 4)
 
 
-def _count_samples(matrix: Matrix, shape: tuple[int, ...], affine: bool) -> int:
+def _is_affine(matrix: Matrix) -> bool:
+    return bool((matrix[2] == (0, 0, 1)).all())
+
+
+def _count_samples(matrix: Matrix, shape: tuple[int, ...]) -> int:
     """The number of samples per pixel along a side."""
-    if affine:
+    if _is_affine(matrix):
         scale = math.sqrt(abs(float(np.linalg.det(matrix[:2, :2]))))
         return 1 if scale > 0.99 else min(FINEST_SUPERSAMPLING, math.ceil(1 / scale))
     corners = [(x, y) for x in (0, shape[1]) for y in (0, shape[0])]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal, cast
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Matrix, map_points, place, place_alpha
+from counterfoil.edits.composition import Composition, Placed, Plane
+from counterfoil.edits.cutout import Matrix, map_points, place_alpha
 from counterfoil.edits.donor_scene import check_whole
 from counterfoil.edits.edit_protocol import (
-    Edit,
+    ComposedEdit,
     RecipeEdit,
     Supplied,
     cross_with_size,
@@ -23,24 +26,35 @@ from counterfoil.edits.edit_protocol import (
 )
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.photo_border import anchor_point, refuse_cut, turn_about_border
-from counterfoil.edits.scene import find_lowest, measure_footing, measure_lift, place_in_scene, zoom_about_foot
+from counterfoil.edits.scene import (
+    Footing,
+    find_lowest,
+    measure_footing,
+    measure_lift,
+    measure_slope,
+    place_in_scene,
+    zoom_about_foot,
+)
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.object_mask import hard_object
-from counterfoil.types import Attribute, EditLevel, Picture
+from counterfoil.types import Attribute, EditLevel
 
 _SYMMETRIC_RANGE = re.compile(r"-([\d.]+)\.\.\1")
 _ANGLE = re.compile(r"-?[\d.]+")
 LEAST_ANGLE = 5  # degrees that a grounded object turns at least, where the range allows it
 LEAST_INSIDE = 0.9  # of what is seen of a grounded object that stays in the picture when it turns
-MOST_LIFTED = 0.12  # of the side of a square as large as the object's box: mean way of what it rests on
+MOST_ANGLE = 12  # degrees that a grounded object turns at most: what leans further seems to fall
+MOST_LIFTED = 0.08  # of the side of a square as large as the object's box: mean way of what it rests on
+MOST_SLOPE = 14.0  # degrees of what a grounded object rests on: a car that stood on a slope is not turned further up
+WIDE = 0.3  # of the object's size, from which on the slope of what it rests on can be told
 MORE_OVERHANG = 0.05  # of the object's size: how far its middle may come beside what it stands on
 LEAST_CONTACT = 0.6  # of the width on which the object stood before that it stands on when it is turned
 _FLIPPED = {"upside-down": "turning the object upside down", "left-right": "mirroring the object"}
 
 
 @dataclass(frozen=True)
-class Direction(Edit):
+class Direction(ComposedEdit):
     """Turn the object by whole degrees drawn uniformly from `low` to `high`, anticlockwise, or by a given angle."""
 
     attribute: ClassVar[Attribute] = "direction"
@@ -62,8 +76,8 @@ class Direction(Edit):
 
     @property
     def picture_version(self) -> int:
-        """Grounded pictures are newer: they turn less far, as far as the object keeps most of what it stands on."""
-        return self.version + self.grounded
+        """Grounded pictures are newer: they turn less far, so that the object keeps its footing and stands upright."""
+        return self.version + 2 * self.grounded
 
     @property
     def level(self) -> str:
@@ -113,7 +127,7 @@ class Direction(Edit):
         if self.grounded:
             check_whole(subject)
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Draw an angle and turn the object."""
         cut, sides = subject.cutout, subject.cut_sides
         if len(sides) > 1 or (self.rate is None and "top" in sides):
@@ -124,7 +138,8 @@ class Direction(Edit):
             matrix = zoom_about_foot(cut.alpha, matrix)
         if self.grounded:
             return place_in_scene(subject, self._turn_on_ground(subject, matrix, rng))
-        return place(cut, self._turn(subject, matrix, self._draw(rng)), subject.visible_background)
+        turned = self._turn(subject, matrix, self._draw(rng))
+        return Composition(Placed(subject.object_layer, turned, Plane(subject.visible_background)))
 
     def _draw(self, rng: np.random.Generator) -> float:
         return float(rng.integers(self.low, self.high + 1)) if self.angle is None else self.angle
@@ -143,13 +158,17 @@ class Direction(Edit):
     def _turn_on_ground(self, subject: Subject, matrix: Matrix, rng: np.random.Generator) -> Matrix:
         """The object turned by an angle at which it still stands; raises `Unusable` where there is none."""
         angles = [self.angle] if self.angle is not None else [float(angle) for angle in range(self.low, self.high + 1)]
-        visible = [angle for angle in angles if abs(angle) >= LEAST_ANGLE] or angles
+        visible = [angle for angle in angles if LEAST_ANGLE <= abs(angle) <= MOST_ANGLE]
+        visible = visible or [angle for angle in angles if abs(angle) <= MOST_ANGLE]
+        if not visible:
+            raise Unusable(f"turned by more than {MOST_ANGLE} degrees the object would seem to fall")
         reason = Unusable(f"turned by {visible[0]:g} degrees the object would hang in the air")
         if len(visible) > 1:
             reason = Unusable(f"turned by {LEAST_ANGLE} degrees or more the object would hang in the air")
+        before = _Stance.of(subject.cutout.alpha, matrix)
         for place_of_angle in rng.permutation(len(visible)):
             try:
-                turned = self._stand(subject, matrix, visible[place_of_angle])
+                turned = self._stand(subject, before, visible[place_of_angle])
             except Unusable as error:  # too little of an object at the border would be left: another angle may do
                 reason = error
                 continue
@@ -157,24 +176,49 @@ class Direction(Edit):
                 return turned
         raise reason
 
-    def _stand(self, subject: Subject, matrix: Matrix, angle: float) -> Matrix | None:
+    def _stand(self, subject: Subject, before: _Stance, angle: float) -> Matrix | None:
         """The object turned and set down where its foot was; None where what it rests on would be in the air."""
-        alpha = subject.cutout.alpha
+        alpha, matrix = subject.cutout.alpha, before.matrix
         turned = np.array(self._turn(subject, matrix, angle), np.float64)
         if not subject.cut_sides:
-            turned[1, 2] += find_lowest(alpha, matrix) - find_lowest(alpha, turned)
-        before, after = (place_alpha(alpha, each) for each in (matrix, turned))
-        if np.count_nonzero(hard_object(after)) < LEAST_INSIDE * np.count_nonzero(hard_object(before)):
+            turned[1, 2] += before.lowest - find_lowest(alpha, turned)
+        after = place_alpha(alpha, turned)
+        if np.count_nonzero(hard_object(after)) < LEAST_INSIDE * before.seen:
             raise Unusable(f"turned by {angle:g} degrees part of the object would be outside the picture")
         if "bottom" in subject.cut_sides:  # what it stands on is not in the picture
             return turned
-        stood, stands = measure_footing(before), measure_footing(after)
+        stood, stands = before.footing, measure_footing(after)
         falls = stands.contact < LEAST_CONTACT * stood.contact or stands.overhang > stood.overhang + MORE_OVERHANG
-        return None if falls or measure_lift(alpha, matrix, turned) > MOST_LIFTED else turned
+        leans = measure_slope(alpha, turned, WIDE) > max(MOST_SLOPE, measure_slope(alpha, matrix, WIDE) - LEAST_ANGLE)
+        return None if falls or leans or measure_lift(alpha, matrix, turned) > MOST_LIFTED else turned
 
 
 @dataclass(frozen=True)
-class Flip(Edit):
+class _Stance:
+    """How an object stands under a map; measured once for all angles that are tried."""
+
+    matrix: Matrix
+    alpha: NDArray[np.uint8]  # under the map
+    lowest: float  # row of its lowest point
+
+    @classmethod
+    def of(cls, alpha: NDArray[np.uint8], matrix: Matrix) -> _Stance:
+        """That of an object of this alpha."""
+        return cls(matrix, place_alpha(alpha, matrix), find_lowest(alpha, matrix))
+
+    @cached_property
+    def seen(self) -> int:
+        """The object's pixels inside the picture."""
+        return int(np.count_nonzero(hard_object(self.alpha)))
+
+    @cached_property
+    def footing(self) -> Footing:
+        """What it stands on."""
+        return measure_footing(self.alpha)
+
+
+@dataclass(frozen=True)
+class Flip(ComposedEdit):
     """Mirror the object about the middle of its own box."""
 
     attribute: ClassVar[Attribute] = "direction"
@@ -198,7 +242,7 @@ class Flip(Edit):
         """It does."""
         return True
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Mirror the object, pixel for pixel."""
         across_border = ("left", "right") if self.axis == "left-right" else ("top", "bottom")
         refuse_cut([side for side in subject.cut_sides if side in across_border], "mirroring it")
@@ -208,7 +252,7 @@ class Flip(Edit):
             matrix = np.array([[-1, 0, 2 * across], [0, 1, 0]], np.float64)
         else:
             matrix = np.array([[1, 0, 0], [0, -1, 2 * down]], np.float64)
-        return place(cut, matrix, subject.visible_background)
+        return Composition(Placed(subject.object_layer, matrix, Plane(subject.visible_background)))
 
 
 def _compose(first: Matrix, second: Matrix) -> Matrix:
@@ -221,7 +265,7 @@ DISTANCE = 2.5  # of the eye from the object, in lengths of its longer side
 
 
 @dataclass(frozen=True)
-class Tilt(Edit):
+class Tilt(ComposedEdit):
     """Turn the object about an upright axis (yaw) and a level one (pitch), seen in perspective as if it were flat."""
 
     attribute: ClassVar[Attribute] = "direction"
@@ -257,13 +301,14 @@ class Tilt(Edit):
         """It does."""
         return True
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Tilt the object inside its old box, so that nothing is cut off."""
         refuse_cut(subject.cut_sides, "tilting it")
         cut = subject.cutout
         box = BoundingBox(*(int(value) for value in cv2.boundingRect(cut.alpha)))
         tilt = _perspective(box, math.radians(self.yaw), math.radians(self.pitch))
-        return place(cut, _fit_into_box(tilt, box), subject.visible_background)
+        matrix = _fit_into_box(tilt, box)
+        return Composition(Placed(subject.object_layer, matrix, Plane(subject.visible_background)))
 
 
 def _perspective(box: BoundingBox, yaw: float, pitch: float) -> Matrix:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.edits.composition import Composition
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.types import Attribute, Classifier, DonorRule, EditLevel, Picture
@@ -158,6 +159,13 @@ class Edit(ABC):
         """
         return 0.0 if self.attribute in MAY_STAY else LEAST_CHANGE
 
+    def settle(self) -> Edit:
+        """The edit as this machine can make it: another one where a file that it takes cannot be had.
+
+        Asked once, when a run is planned, so that all its workers make the same; the report says what was changed.
+        """
+        return self
+
     def choose(self, seed: int) -> Edit:
         """Make a choice that needs no pixels, such as a file of a folder, when the variant is planned."""
         return self
@@ -210,6 +218,13 @@ class Edit(ABC):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Make the picture, at the size of `subject.picture`; raise `Unusable` where the edit cannot apply."""
 
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
+        """The same picture as data, of which a device can make many at once; here what `apply` made on the CPU.
+
+        An edit whose picture is made of operations derives from `ComposedEdit` and writes this instead of `apply`.
+        """
+        return Composition.of(self.apply(subject, rng, supplied))
+
     def behind(self, subject: Subject, supplied: Supplied) -> NDArray[np.uint8] | None:
         """What the object hides in the picture that `apply` makes, where that is known without a fill of its hole."""
         return None
@@ -233,6 +248,18 @@ class Edit(ABC):
         """Edit one picture without a run, for tests and notebooks."""
         donors = () if donor is None else (Subject(donor),)
         return self.apply(Subject(picture), rng, Supplied(donors=donors))
+
+
+class ComposedEdit(Edit):
+    """An edit that returns its picture as data: it writes `compose`, and its picture is what that draws."""
+
+    @abstractmethod
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
+        """The picture as data, at the size of `subject.picture`; raise `Unusable` where the edit cannot apply."""
+
+    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+        """Draw what `compose` returns."""
+        return self.compose(subject, rng, supplied).draw()
 
 
 def _refuse_wrong_types(check: Callable[[Any], None]) -> Callable[[Any], None]:

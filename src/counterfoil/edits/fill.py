@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cv2
@@ -69,27 +69,31 @@ def fill_background(image: Bytes, alpha: Bytes) -> Bytes:
     return fill_hole(image, hole)
 
 
-def fill_hole(image: Bytes, hole: Flags) -> Bytes:
-    """The picture with its hole filled quickly, for pictures that hide the fill; other pixels stay as they are."""
+def fill_hole(image: Bytes, hole: Flags, levels: Sequence[Moves] | None = None) -> Bytes:
+    """The picture with its hole filled quickly, for pictures that hide the fill; other pixels stay as they are.
+
+    `levels` are the hole's patches, where they were matched before.
+    """
     if not hole.any():
         return image
     if hole.size > LARGEST:
         return _fill_reduced(image, hole, fill_hole)
-    levels = match_patches(OpenPicture(image, hole))
+    levels = match_patches(OpenPicture(image, hole)) if levels is None else levels
     return _copy_pixels(image, hole, levels[-1]) if levels else fill_smoothly(image, hole)
 
 
-def fill_visible_hole(picture: OpenPicture, again: bool = False) -> Bytes:
+def fill_visible_hole(picture: OpenPicture, again: bool = False, levels: Sequence[Moves] | None = None) -> Bytes:
     """The picture with its hole filled by patches of the rest, sharp and without seams; other pixels stay as they are.
 
-    `again` copies from other places than the first fill does: what both agree on is not the fill's doing.
+    `again` copies from other places than the first fill does: what both agree on is not the fill's doing. `levels` are
+    the hole's patches, where they were matched before.
     """
     image, hole = picture.image, picture.hole
     if not hole.any():
         return image
     if hole.size > LARGEST:
         return _fill_reduced(image, hole, lambda small, gap: fill_visible_hole(OpenPicture(small, gap), again))
-    levels = match_patches(picture)
+    levels = match_patches(picture) if levels is None else levels
     if again:
         levels = match_patches(picture, levels) or levels
     if not levels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from counterfoil.edits.fill_quality import (
     measure_disagreement,
     measure_fill,
 )
-from counterfoil.edits.patch_match import OpenPicture
+from counterfoil.edits.patch_match import Moves, OpenPicture
 from counterfoil.edits.smooth_fill import fill_smoothly
 from counterfoil.errors import Unusable
 from counterfoil.segmentation import SalienceMemory, SalienceNetwork
@@ -69,6 +69,7 @@ class FillTask:
     image: Bytes
     hole: Flags
     avoid: Flags | None = None
+    levels: Sequence[Moves] | None = None  # the hole's patches, where they were matched before
     made: dict[FillName, Bytes] = field(default_factory=dict)
     qualities: dict[FillName, FillQuality] = field(default_factory=dict)  # without disagreement and appearance
     disagreements: dict[frozenset[FillName], float] = field(default_factory=dict)
@@ -202,7 +203,7 @@ class Fills:
             if name == "smooth":
                 task.made[name] = fill_smoothly(task.image, task.everything)
             elif self.network is None or "MI-GAN" not in name:
-                task.made[name] = fill_visible_hole(picture, again=name == "exemplar, other sources")
+                task.made[name] = fill_visible_hole(picture, name == "exemplar, other sources", task.levels)
             elif name == "MI-GAN":
                 task.made[name] = self.network.fill(task.image, task.everything)
             elif name == "MI-GAN, mirrored":

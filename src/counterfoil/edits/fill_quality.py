@@ -313,13 +313,31 @@ def measure_strangeness(image: Bytes, hole: Flags, ignore: Flags | None = None) 
     taken = inside if ignore is None else np.maximum(inside, _split_patches(image, ignore)[1])
     shape = inside.shape[:2]
     sources = np.flatnonzero(taken.max(axis=(2, 3)).ravel() < 0.05)
-    targets = _spread(np.flatnonzero(inside.mean(axis=(2, 3)).ravel() >= 0.3), STRANGE_SAMPLES)
-    away = distance_to(inside.mean(axis=(2, 3)) >= 0.01).ravel()
+    share = inside.mean(axis=(2, 3))
+    targets = _spread(np.flatnonzero(share.ravel() >= 0.3), STRANGE_SAMPLES)
+    away = distance_to(share >= 0.01).ravel()
     around = _spread(sources[away[sources] < REACH * STRANGE_SIDE], STRANGE_SAMPLES // 2)
     if min(len(sources), len(targets), len(around)) < STRANGE_SAMPLES // 16:
         return USUAL.strangeness
-    own, others = (_measure_nearest(patches, each, sources, shape[1]).mean() for each in (targets, around))
+    library = _Library.of(patches, sources, shape[1])
+    own, others = (_measure_nearest(patches, each, library).mean() for each in (targets, around))
     return float(own / (others + 1))
+
+
+class _Library(NamedTuple):
+    """The patches that others are compared with."""
+
+    patches: Floats
+    squares: Floats  # their sums
+    number_at: NDArray[np.intp]  # of the patch at each place, or -1
+
+    @classmethod
+    def of(cls, patches: Floats, sources: NDArray[np.intp], columns: int) -> _Library:
+        """The patches at these places."""
+        library = patches.take(sources, axis=0)
+        number_at = np.full((len(patches) // columns, columns), -1, np.intp)
+        number_at.ravel()[sources] = np.arange(len(sources))
+        return cls(library, (library * library).sum(axis=1), number_at)
 
 
 def _split_patches(image: Bytes, hole: Flags) -> tuple[Floats, Floats]:
@@ -335,20 +353,17 @@ def _split_patches(image: Bytes, hole: Flags) -> tuple[Floats, Floats]:
     return patches, np.lib.stride_tricks.sliding_window_view(share, window)
 
 
-def _measure_nearest(
-    patches: Floats, wanted: NDArray[np.intp], sources: NDArray[np.intp], columns: int
-) -> NDArray[np.float64]:
-    """The distance of each wanted patch to the nearest source that does not overlap it, per pixel."""
-    own, library = patches[wanted], patches[sources]
-    products = (2 * own) @ library.T
-    own_squares, squares = (own * own).sum(axis=1), (library * library).sum(axis=1)
-    column_of = np.full((len(patches) // columns, columns), -1, np.intp)  # of the source at each place
-    column_of.ravel()[sources] = np.arange(len(sources))
-    nearest = np.empty(len(wanted), np.float32)
+def _measure_nearest(patches: Floats, wanted: NDArray[np.intp], library: _Library) -> NDArray[np.float64]:
+    """The distance of each wanted patch to the nearest of the library that does not overlap it, per pixel."""
+    own, columns = patches[wanted], library.number_at.shape[1]
+    products = (2 * own) @ library.patches.T
+    own_squares = (own * own).sum(axis=1)
+    errors, nearest = np.empty_like(library.squares), np.empty(len(wanted), np.float32)
     for row, place in enumerate(wanted):  # one row at a time, which stays in the processor's cache
-        errors = (own_squares[row] + squares) - products[row]
+        np.add(own_squares[row], library.squares, out=errors)
+        np.subtract(errors, products[row], out=errors)
         down, across = divmod(int(place), columns)
-        beside = column_of[
+        beside = library.number_at[
             max(0, down - STRANGE_PATCH + 1) : down + STRANGE_PATCH,
             max(0, across - STRANGE_PATCH + 1) : across + STRANGE_PATCH,
         ]

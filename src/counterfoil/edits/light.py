@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.composition import Composition, Levelled, Plane
+from counterfoil.edits.edit_protocol import ComposedEdit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute
 
 Bytes = NDArray[np.uint8]
 Doubles = NDArray[np.float64]
@@ -27,7 +27,7 @@ _LUMA = np.array([0.2126, 0.7152, 0.0722])
 
 
 @dataclass(frozen=True)
-class Exposure(Edit):
+class Exposure(ComposedEdit):
     """Expose the whole picture longer or more briefly, by stops: 1 doubles the light, -1 halves it."""
 
     attribute: ClassVar[Attribute] = "light"
@@ -51,15 +51,15 @@ class Exposure(Edit):
             return f"another exposure ({level})" if level else "another exposure"
         return f"{'over' if stops > 0 else 'under'}exposing the picture by {abs(stops):g} stops"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Multiply the light; what is beyond white is white."""
         subject.check_object()
         table = _to_levels(_to_light() * 2.0**self.stops)
-        return Picture(np.asarray(cv2.LUT(subject.picture.image, table), np.uint8), subject.picture.alpha.copy())
+        return Composition(Levelled(Plane(subject.picture.image), table), subject.picture.alpha)
 
 
 @dataclass(frozen=True)
-class WhiteBalance(Edit):
+class WhiteBalance(ComposedEdit):
     """Give the picture the tint of a light of another colour temperature that the camera took for daylight."""
 
     attribute: ClassVar[Attribute] = "light"
@@ -81,13 +81,13 @@ class WhiteBalance(Edit):
         """The edit at this level, as the subject of a sentence."""
         return f"white balance off (light of {level} K)" if level.isdigit() else f"white balance off ({level})"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Multiply the light of each channel; the luminance of grey stays."""
         subject.check_object()
         gains = tint_of(self.kelvin) / tint_of(DAYLIGHT)
         gains /= float(_LUMA @ gains)
         table = np.stack([_to_levels(_to_light() * gain) for gain in gains], axis=1)
-        return Picture(np.asarray(cv2.LUT(subject.picture.image, table[None]), np.uint8), subject.picture.alpha.copy())
+        return Composition(Levelled(Plane(subject.picture.image), table), subject.picture.alpha)
 
 
 @lru_cache(maxsize=1)

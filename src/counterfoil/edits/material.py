@@ -11,12 +11,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.composition import Composition, Plane
+from counterfoil.edits.edit_protocol import ComposedEdit, Supplied
 from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.texture import Surface, TextureImage, estimate_surface, sample_plane, tile_texture
 from counterfoil.edits.texture_patterns import SIDE, draw_pattern, fractal, grid, noise, stretch
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -28,7 +29,7 @@ DYES = ((150, 45, 50), (45, 75, 140), (60, 110, 70), (170, 130, 60), (110, 70, 1
 
 
 @dataclass(frozen=True)
-class Material(Edit):
+class Material(ComposedEdit):
     """Make the object of wood, metal, glass, fabric or stone; its outline stays, and so does its shading."""
 
     attribute: ClassVar[Attribute] = "material"
@@ -40,10 +41,10 @@ class Material(Edit):
         """The edit at this level, as the subject of a sentence."""
         return f"the object made of {level}" if level else "another material"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Paint the object in that material."""
         colours = MATERIALS[self.material](subject, subject.once(estimate_surface), rng)
-        return subject.repaint(np.rint(np.clip(colours, 0, 255)).astype(np.uint8))
+        return subject.compose_repainted(Plane(np.rint(np.clip(colours, 0, 255)).astype(np.uint8)))
 
 
 def _paint_wood(subject: Subject, surface: Surface, rng: np.random.Generator) -> Floats:

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.edits.composition import Composition, Covered, Plane
 from counterfoil.edits.donor_object import (
     check_donor_object,
     check_ground_room,
@@ -16,7 +17,7 @@ from counterfoil.edits.donor_object import (
     place_foot_at,
     stands_on_border,
 )
-from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
+from counterfoil.edits.edit_protocol import ComposedEdit, Edit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import Frame, frame_holding, object_box, object_point
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.texture_patterns import check_pattern, draw_colours, draw_pattern
@@ -73,7 +74,7 @@ def _enlarge(plane: Bytes, frame: Frame) -> Bytes:
 
 
 @dataclass(frozen=True)
-class Occlusion(Edit):
+class Occlusion(ComposedEdit):
     """Hide a share of the object's area behind a box at a random place; it never reaches beyond the object's box."""
 
     attribute: ClassVar[Attribute] = "occlusion"
@@ -95,27 +96,27 @@ class Occlusion(Edit):
         share = format_percent(level)
         return f"covering {share} of the object" if share else f"covering the object ({level})"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Draw a place and find the box there that hides the share."""
         alpha = subject.cutout.alpha
         whole = Frame(*(float(value) for value in cv2.boundingRect(alpha)))
         frame = frame_holding(alpha, self.share, object_point(alpha, rng), whole)
         rows = _measure_coverage(alpha.shape[0], frame.top, frame.height)
-        hidden = np.outer(rows, _measure_coverage(alpha.shape[1], frame.left, frame.width))
+        columns = _measure_coverage(alpha.shape[1], frame.left, frame.width)
+        hidden = np.outer(rows, columns)
         photo = subject.picture.image
-        image = photo + hidden[..., None] * (self._draw_surface(frame, photo.shape, rng) - photo)
-        visible = np.rint(alpha * (1 - hidden))
-        return Picture(np.rint(image).astype(np.uint8), visible.astype(np.uint8))
-
-    def _draw_surface(self, frame: Frame, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """The occluder's colours over the whole picture."""
+        visible = np.rint(alpha * (1 - hidden)).astype(np.uint8)
         if self.texture is None:
             colour = rng.integers(0, 256, 3) if self.colour is None else self.colour
-            return np.broadcast_to(np.array(colour, np.float32), shape)
+            red, green, blue = (int(value) for value in colour)
+            return Composition(Covered(Plane(photo), rows, columns, (red, green, blue)), visible)
+        image = photo + hidden[..., None] * (self._draw_surface(self.texture, frame, photo.shape, rng) - photo)
+        return Composition(Plane(np.rint(image).astype(np.uint8)), visible)
+
+    def _draw_surface(self, texture: str, frame: Frame, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """The colours of a textured occluder over the whole picture."""
         side = max(8, round(max(frame.width, frame.height)))
-        tile = np.asarray(
-            cv2.resize(draw_pattern(self.texture), (side, side), interpolation=cv2.INTER_AREA), np.float32
-        )
+        tile = np.asarray(cv2.resize(draw_pattern(texture), (side, side), interpolation=cv2.INTER_AREA), np.float32)
         rows, columns = (np.arange(length) % side for length in shape[:2])
         dark, light = draw_colours(rng)
         return np.asarray(dark + tile[rows][:, columns, None] * (light - dark), np.float32)

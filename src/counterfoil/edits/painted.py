@@ -25,9 +25,11 @@ from counterfoil.painters.background_painter import (
     ObjectRemover,
     PainterName,
     Precision,
+    PreparedLayers,
+    prepare_layers,
     remove_object,
 )
-from counterfoil.painters.guidance import gradient_guide, log_probability
+from counterfoil.painters.guidance import SurrogateGuide, log_probability
 from counterfoil.painters.sampler import Guide
 from counterfoil.types import Attribute, Classifier, EditLevel, Picture, Preprocessing
 
@@ -89,7 +91,7 @@ class PaintedComplexity(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from the filled background, with the object kept at every step."""
-        return _paint(subject, subject.background, self._background_painter(), rng)
+        return _paint(subject, self._background_painter(), rng)
 
     def _background_painter(self) -> BackgroundPainter:
         return BackgroundPainter(self.strength, self.steps, self.guidance, self.device, self.size, self.precision)
@@ -151,7 +153,7 @@ class PaintedAdversarial(PaintedComplexity):
         guide = guide_against(supplied.surrogate, supplied.label) if guided else None
         seeds = rng.integers(2**63, size=self.candidates)
         own = np.random.default_rng(int(seeds[self.candidate or 0]))
-        return _paint(subject, subject.background, self._background_painter(), own, guide)
+        return _paint(subject, self._background_painter(), own, guide)
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,8 @@ class PaintedRandom(Edit):
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Paint from a plain colour, of which the noise leaves little."""
         plain = np.broadcast_to(rng.integers(0, 256, 3, dtype=np.uint8), subject.picture.image.shape)
-        return _paint(subject, plain, self._background_painter(), rng)
+        subject.check_background()
+        return subject.on_background(self._background_painter().paint(_layer(subject, plain), rng))
 
     def _background_painter(self) -> BackgroundPainter:
         return BackgroundPainter(1.0, self.steps, 0.0, self.device, self.size, self.precision)
@@ -252,16 +255,29 @@ def _name_unusual(strength: float, usual: float, size: int, usual_size: int = SI
 
 
 def _paint(
-    subject: Subject,
-    start: NDArray[np.uint8],
-    painter: BackgroundPainter,
-    rng: np.random.Generator,
-    guide: Guide | None = None,
+    subject: Subject, painter: BackgroundPainter, rng: np.random.Generator, guide: Guide | None = None
 ) -> Picture:
-    """The object before a background painted from `start`."""
+    """The object before a background painted from the filled one."""
     subject.check_background()
+    layers = _layer(subject, subject.background)
+    prepared = subject.once(_PaintingStart(painter.first_size(layers.known.shape)))
+    return subject.on_background(painter.paint(layers, rng, guide, prepared))
+
+
+def _layer(subject: Subject, start: NDArray[np.uint8]) -> Layers:
+    """The inputs for painting around the object of a photo."""
     cut = subject.cutout
-    return subject.on_background(painter.paint(Layers(start, cut.image, cut.alpha >= SURELY_OBJECT), rng, guide))
+    return Layers(start, cut.image, cut.alpha >= SURELY_OBJECT)
+
+
+@dataclass(frozen=True)
+class _PaintingStart:
+    """The filled background at one size, from which all paintings of a photo start."""
+
+    size: int
+
+    def __call__(self, subject: Subject) -> PreparedLayers:
+        return prepare_layers(_layer(subject, subject.background), self.size)
 
 
 def explain_missing_gradient(surrogate: Classifier) -> str:
@@ -286,9 +302,4 @@ def guide_against(surrogate: Classifier, label: str) -> Guide:
     """Guidance of the painter away from this label, by the surrogate's gradient."""
     if not isinstance(surrogate, OnnxClassifier):
         raise UserError(f"expected an ONNX surrogate for by: gradient, got {type(surrogate).__name__}")
-    return _load_guide(surrogate.path, surrogate.labels.index(label), surrogate.preprocessing)
-
-
-@lru_cache(maxsize=64)
-def _load_guide(path: Path, column: int, preprocessing: Preprocessing) -> Guide:
-    return gradient_guide(log_probability(path, column, preprocessing))
+    return SurrogateGuide(surrogate.path, surrogate.labels.index(label), surrogate.preprocessing)

@@ -115,9 +115,9 @@ def _move_all_seams(hole: _Hole, shifts: Indices) -> Indices:
         changed = _move_seams(hole, shifts, open_pixels[sweep % 2])
         # A pixel looks again only after a neighbour has changed: what it took is the best of the same choices.
         around = hole.neighbours[:, changed]
-        beside = np.unique(around[around >= 0])
-        open_pixels[sweep % 2] = np.empty(0, np.intp)
-        open_pixels[1 - sweep % 2] = np.union1d(open_pixels[1 - sweep % 2], beside)
+        again = np.zeros(len(shifts), np.bool_)
+        again[around[around >= 0]] = again[open_pixels[1 - sweep % 2]] = True
+        open_pixels[sweep % 2], open_pixels[1 - sweep % 2] = np.empty(0, np.intp), np.flatnonzero(again)
     return shifts
 
 
@@ -143,16 +143,21 @@ def _measure_seam(hole: _Hole, shifts: Indices, numbers: Indices, own: Indices) 
     """How visible the seams around these pixels are if they take these shifts."""
     total = np.zeros(len(numbers), np.float32)
     here = hole.places[numbers]
-    own_here = hole.pixels[here + own]
     for stride, neighbours in zip(hole.strides, hole.neighbours[:, numbers], strict=True):
-        inside = neighbours >= 0
-        other = np.where(inside, shifts[neighbours], 0)  # a known pixel stays where it is
-        there = hole.pixels[here + stride + own] - hole.pixels[here + stride + other]
-        cost = np.einsum("ij,ij->i", there, there)
-        at_own = own_here - hole.pixels[here + other]
-        cost += np.where(inside, np.einsum("ij,ij->i", at_own, at_own), 0)
-        total += np.where(neighbours == OUTSIDE, 0, np.where(inside, 1, RIM) * np.sqrt(cost))
+        other = np.where(neighbours >= 0, shifts[neighbours], 0)  # a known pixel stays where it is
+        seam = np.flatnonzero((other != own) & (neighbours != OUTSIDE))  # between equal shifts there is none
+        copied, continued, inside = here[seam] + own[seam], here[seam] + other[seam], neighbours[seam] >= 0
+        cost = _square_steps(hole, copied + stride, continued + stride)
+        cost += np.where(inside, _square_steps(hole, copied, continued), 0)
+        total[seam] += np.where(inside, np.float32(1), np.float32(RIM)) * np.sqrt(cost)
     return total
+
+
+def _square_steps(hole: _Hole, first: Indices, second: Indices) -> Floats:
+    """The squared differences of colours between pairs of places: whole numbers, exact in any order."""
+    steps = hole.pixels.take(first, axis=0)
+    steps -= hole.pixels.take(second, axis=0)
+    return np.asarray(np.einsum("ij,ij->i", steps, steps), np.float32)
 
 
 def _measure_steps(hole: _Hole, shifts: Indices, copied: Floats) -> Floats:
@@ -204,10 +209,17 @@ def _improve(field: Floats, sums: Floats, inside: Floats) -> Floats:
 
 def _relax(field: Floats, sums: Floats, inside: Floats, times: int) -> Floats:
     for _ in range(times):
-        field = inside * (field + DAMPING * ((_add_neighbours(field) + sums) / 4 - field))
+        change = _add_neighbours(field)
+        for work, plane in ((np.add, sums), (np.divide, 4), (np.subtract, field), (np.multiply, DAMPING),
+                            (np.add, field), (np.multiply, inside)):  # fmt: skip
+            work(change, plane, out=change)  # in place: the planes stay in the cache
+        field = change
     return field
 
 
 def _add_neighbours(field: Floats) -> Floats:
     padded = np.asarray(cv2.copyMakeBorder(field, 1, 1, 1, 1, cv2.BORDER_REPLICATE))
-    return np.asarray(padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:], np.float32)
+    total = padded[:-2, 1:-1] + padded[2:, 1:-1]
+    total += padded[1:-1, :-2]
+    total += padded[1:-1, 2:]
+    return np.asarray(total, np.float32)

@@ -54,7 +54,7 @@ def match_patches(picture: OpenPicture, earlier: Sequence[Moves] = ()) -> list[M
     levels: list[Moves] = []
     for side, rounds, widths in LEVELS:
         level = choose_level(picture, side, widths)
-        if level is not None:
+        if level is not None and len(level.targets):  # a hole of a few pixels vanishes where it is reduced
             for moves in earlier:
                 level = _leave_out(level, moves)
             start = _paint_by_moves(level, levels[-1]) if levels else _fill_inwards(level)
@@ -186,9 +186,9 @@ def locate_sources(level: PatchLevel, moves: Moves) -> tuple[Indices, Indices]:
 def _match_level(level: PatchLevel, pixels: Floats, rounds: int) -> Moves:
     """Match every patch and repaint by the matches, several times."""
     each = np.arange(len(level.targets))
-    best = None
+    best, library = None, _extend_library(level)
     for _ in range(rounds):
-        errors = _measure_errors(level, pixels)
+        errors = _measure_errors(level, pixels, library)
         nearest = errors.argmin(axis=1)
         bonus = max(COHERENCE * float(np.median(errors[each, nearest])), 4.0 * level.library.shape[1])
         if best is not None:
@@ -205,16 +205,21 @@ def _match_level(level: PatchLevel, pixels: Floats, rounds: int) -> Moves:
     return Moves(steps, level.touched, level.hole.shape, level.patch)
 
 
-def _measure_errors(level: PatchLevel, pixels: Floats) -> Floats:
-    """Squared differences of every target patch (row) to every source patch (column)."""
+def _extend_library(level: PatchLevel) -> Floats:
+    """The library with two more columns, with which one product of matrices gives squared differences."""
+    library = level.library
+    squares = np.einsum("ij,ij->i", library, library)
+    return np.column_stack([library * -2, squares, np.ones_like(squares)])
+
+
+def _measure_errors(level: PatchLevel, pixels: Floats, library: Floats) -> Floats:
+    """Squared differences of every target patch (row) to every source patch (column) of the extended library."""
     # Without the guide the fill could match itself and drift to any colour.
     pulled = np.where(level.hole[..., None], np.rint(pixels + (level.guide - pixels) * (GUIDANCE / 2)), pixels)
     patches = extract_patches(pulled, level.targets, level.patch)
-    errors = patches @ level.library.T
-    errors *= -2
-    errors += np.einsum("ij,ij->i", patches, patches)[:, None]
-    errors += np.einsum("ij,ij->i", level.library, level.library)
-    return np.asarray(errors)
+    squares = np.einsum("ij,ij->i", patches, patches)
+    # Whole numbers below 2^24, also in between: exact in any order.
+    return np.asarray(np.column_stack([patches, np.ones_like(squares), squares]) @ library.T, np.float32)
 
 
 def _measure_overuse(level: PatchLevel, best: Indices) -> Floats:
@@ -230,23 +235,30 @@ def _align_neighbours(level: PatchLevel, errors: Floats, best: Indices, bonus: f
     rows, columns = level.touched.shape
     source_at = np.full(level.touched.size, -1, np.intp)
     source_at[level.sources] = np.arange(len(level.sources))
-    each = np.arange(len(level.targets))
     target_rows, target_columns = np.divmod(level.targets, columns)
     padded = np.full((rows + 2) * (columns + 2), NOWHERE, np.intp)
     centre = (target_rows + 1) * (columns + 2) + target_columns + 1
     for turn in range(4):  # in a checkerboard pattern: neighbours stay while a patch changes
-        padded[centre] = own = level.sources[best] - level.targets
-        around = [padded[centre + down * (columns + 2) + right] for down, right in NEIGHBOURS]
-        lowest, pick = errors[each, best] - bonus * sum(step == own for step in around), best
+        padded[centre] = level.sources[best] - level.targets
+        turned = np.flatnonzero((target_rows + target_columns) % 2 == turn % 2)
+        around = np.stack([padded[centre[turned] + down * (columns + 2) + right] for down, right in NEIGHBOURS])
+        pick, own = best[turned], padded[centre[turned]]
+        lowest = errors[turned, pick] - bonus * _count_equal(around, own)
         for candidate in around:
-            place = level.targets + candidate
+            place = level.targets[turned] + candidate
             inside = (place >= 0) & (place < level.touched.size)
             source = np.where(inside, source_at[np.where(inside, place, 0)], -1)
-            cost = errors[each, source] - bonus * sum(step == candidate for step in around)
+            cost = errors[turned, source] - bonus * _count_equal(around, candidate)
             better = (source >= 0) & (cost < lowest)
             lowest, pick = np.where(better, cost, lowest), np.where(better, source, pick)
-        best = np.where((target_rows + target_columns) % 2 == turn % 2, pick, best)
+        best = best.copy()
+        best[turned] = pick
     return best
+
+
+def _count_equal(around: Indices, step: Indices) -> NDArray[np.intp]:
+    """How many of the neighbours' moves, one row each, are this one."""
+    return np.asarray(np.count_nonzero(around == step, axis=0))
 
 
 def average_patches(level: PatchLevel, places: Indices, weight: Floats) -> Floats:
@@ -256,10 +268,13 @@ def average_patches(level: PatchLevel, places: Indices, weight: Floats) -> Float
     source, share = np.zeros(rows * columns, np.intp), np.zeros((rows * columns, 1), np.float32)
     source[level.targets] = places + places // columns * (width - columns)
     share[level.targets, 0] = weight
+    # Rows without a patch to be painted add nothing.
+    first, last = (int(level.targets[end]) // columns for end in (0, -1))
+    source, share = (plane[first * columns : (last + 1) * columns] for plane in (source, share))
     sums = np.zeros_like(painted)
     for down, right in np.ndindex(level.patch, level.patch):
         copies = painted.reshape(-1, 4).take(source + (down * width + right), axis=0)
         copies *= share
-        sums[down : down + rows, right : right + columns] += copies.reshape(rows, columns, 4)
+        sums[first + down : last + 1 + down, right : right + columns] += copies.reshape(-1, columns, 4)
     mean = np.rint(sums[..., :3] / np.maximum(sums[..., 3:], 1e-6))
     return np.where(level.hole[..., None], mean, level.guide)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import cv2
@@ -77,37 +77,46 @@ def _match_again(fine: _FineLevel, own: Floats, best: Indices, reaches: Sequence
     rows_of, columns_of = np.divmod(level.targets, columns)
     centre = (rows_of + 1) * (columns + 2) + columns_of + 1
     padded = np.full((level.touched.shape[0] + 2) * (columns + 2), NOWHERE, np.intp)
-    errors = _measure(own, fine.patches[best])
+    errors = _measure(own, np.arange(len(own)), fine.patches, best)
     bonus = max(COHERENCE * float(np.median(errors)), 4.0 * own.shape[1])
     for turn in range(TURNS):
         padded[centre] = best - level.targets
-        around = np.stack([padded[centre + down * (columns + 2) + right] for down, right in NEIGHBOURS])
-        lowest = errors - bonus * (around == best - level.targets).sum(axis=0)
-        best, errors = best.copy(), errors.copy()
-        turned = (rows_of + columns_of) % 2 == turn % 2
+        turned = np.flatnonzero((rows_of + columns_of) % 2 == turn % 2)
+        around = np.stack([padded[centre[turned] + down * (columns + 2) + right] for down, right in NEIGHBOURS])
         reach = reaches[turn] if turn < len(reaches) else 0
-        for candidate in list(_propose(fine, best, around, reach)):
-            places = np.flatnonzero(turned & (candidate != best))
-            sources = candidate[places]
-            error = _measure(own[places], fine.patches[sources])
-            cost = error - bonus * (around[:, places] == sources - level.targets[places]).sum(axis=0)
+        pick, least = best[turned], errors[turned]
+        lowest = least - bonus * np.count_nonzero(around == pick - level.targets[turned], axis=0)
+        tried = [pick]
+        for candidate in _propose(fine, turned, pick, around, reach):
+            # A source that was tried, for another neighbour, is no better now.
+            places = np.flatnonzero(np.logical_and.reduce([candidate != earlier for earlier in tried]))
+            tried.append(candidate)
+            sources, targets = candidate[places], turned[places]
+            error = _measure(own, targets, fine.patches, sources)
+            cost = error - bonus * np.count_nonzero(around[:, places] == sources - level.targets[targets], axis=0)
             better = cost < lowest[places]
             chosen = places[better]
-            lowest[chosen], best[chosen], errors[chosen] = cost[better], sources[better], error[better]
+            lowest[chosen], pick[chosen], least[chosen] = cost[better], sources[better], error[better]
+        best, errors = best.copy(), errors.copy()
+        best[turned], errors[turned] = pick, least
     return best, errors
 
 
-def _propose(fine: _FineLevel, best: Indices, around: Indices, reach: int) -> Iterator[Indices]:
-    """Sources to try: those that continue the neighbours' moves, and those a small step away."""
+def _propose(fine: _FineLevel, turned: Indices, best: Indices, around: Indices, reach: int) -> list[Indices]:
+    """Sources to try for some patches: those that continue the neighbours' moves, and those a small step away."""
+    proposed = []
     for moves in around:
-        places = fine.level.targets + moves
+        places = fine.level.targets[turned] + moves
         inside = (moves != NOWHERE) & (places >= 0) & (places < len(fine.nearest))
-        yield fine.nearest[np.where(inside, places, best)]
+        proposed.append(fine.nearest[np.where(inside, places, best)])
     rows, columns = np.divmod(best, fine.level.touched.shape[1])
     for down, right in NEIGHBOURS if reach else ():
-        yield _snap(fine, rows + down * reach, columns + right * reach)
+        proposed.append(_snap(fine, rows + down * reach, columns + right * reach))
+    return proposed
 
 
-def _measure(first: Floats, second: Floats) -> Floats:
-    difference = first - second
+def _measure(own: Floats, targets: Indices, patches: Floats, sources: Indices) -> Floats:
+    """The squared differences of pairs of patches."""
+    difference = own.take(targets, axis=0)
+    difference -= patches.take(sources, axis=0)
     return np.asarray(np.einsum("ij,ij->i", difference, difference), np.float32)

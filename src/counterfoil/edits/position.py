@@ -10,10 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from counterfoil.edits.cutout import Cutout, Matrix, place, place_alpha
+from counterfoil.edits.composition import Composition, Placed, Plane
+from counterfoil.edits.cutout import Cutout, Matrix, place_alpha
 from counterfoil.edits.donor_scene import check_whole
 from counterfoil.edits.edit_protocol import (
-    Edit,
+    ComposedEdit,
     RecipeEdit,
     Supplied,
     cross_with_size,
@@ -25,14 +26,14 @@ from counterfoil.edits.photo_border import Side, anchor_point, refuse_cut
 from counterfoil.edits.scene import highest_foot, place_in_scene
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
-from counterfoil.types import Attribute, EditLevel, Picture
+from counterfoil.types import Attribute, EditLevel
 
 _CELL = re.compile(r"(\d+)/(\d+),(\d+)/(\d+)(@[\d.]+)?")  # row, column, rate
 CROP = 0.875  # of the shorter side: the crop of models that resize to 256 and crop 224
 
 
 @dataclass(frozen=True)
-class Position(Edit):
+class Position(ComposedEdit):
     """Move the object to a place drawn uniformly from all where its box is inside the picture."""
 
     attribute: ClassVar[Attribute] = "position"
@@ -84,7 +85,7 @@ class Position(Edit):
         if self.grounded:
             check_whole(subject)
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Draw a place and move the object there."""
         cut = subject.cutout
         if len(subject.cut_sides) > 1:
@@ -103,11 +104,13 @@ class Position(Edit):
         _check_room(len(across) > 1 or len(down) > 1, box)
         left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.visible_background)
+        if self.grounded:
+            return place_in_scene(subject, matrix)
+        return Composition(Placed(subject.object_layer, matrix, Plane(subject.visible_background)))
 
 
 @dataclass(frozen=True)
-class PositionGrid(Edit):
+class PositionGrid(ComposedEdit):
     """Move the object to the middle of one cell of a grid: all cells together give a map of accuracy over places."""
 
     attribute: ClassVar[Attribute] = "position"
@@ -177,7 +180,7 @@ class PositionGrid(Edit):
         if self.grounded:
             check_whole(subject)
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Centre the object's box in the cell, as far as it fits into the picture."""
         refuse_cut(subject.cut_sides, "moving it to another place")
         cut = subject.cutout
@@ -187,7 +190,9 @@ class PositionGrid(Edit):
         left = _clamp_start(width, box.width, (self.column - 0.5) / self.count)
         top = _clamp_start(height, box.height, (self.row - 0.5) / self.count)
         matrix[:, 2] += (left - box.left, top - box.top)
-        return place_in_scene(subject, matrix) if self.grounded else place(cut, matrix, subject.visible_background)
+        if self.grounded:
+            return place_in_scene(subject, matrix)
+        return Composition(Placed(subject.object_layer, matrix, Plane(subject.visible_background)))
 
 
 def _zoom_object(

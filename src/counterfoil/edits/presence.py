@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.composition import Composition, Plane
+from counterfoil.edits.edit_protocol import ComposedEdit, Edit, Supplied
 from counterfoil.edits.fill import check_background
 from counterfoil.edits.subject import Subject
 from counterfoil.types import Attribute, Picture
@@ -18,7 +19,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class ObjectRemoved(Edit):
+class ObjectRemoved(ComposedEdit):
     """Take the object away and fill what was behind it: a model that is still right reads the background."""
 
     attribute: ClassVar[Attribute] = "presence"
@@ -34,10 +35,10 @@ class ObjectRemoved(Edit):
         """The object is gone."""
         return True
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Return the filled background without the object."""
         subject.check_object()
-        return Picture(subject.bare_background.copy(), np.zeros_like(subject.picture.alpha))
+        return Composition(Plane(subject.bare_background), np.zeros_like(subject.picture.alpha))
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import Cutout, object_window, paste
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.composition import Composition, Flat, LayerPart, Pasted, PictureLayer, Plane
+from counterfoil.edits.cutout import Cutout
+from counterfoil.edits.edit_protocol import ComposedEdit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import UserError
 from counterfoil.object_mask import hard_object
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute
 
 Bytes = NDArray[np.uint8]
 Ground = Literal["white", "photo"]
@@ -23,7 +24,7 @@ LINE = 1 / 200  # width of a line as a share of the picture's shorter side
 
 
 @dataclass(frozen=True)
-class Silhouette(Edit):
+class Silhouette(ComposedEdit):
     """Paint the object black, on white or where it stands in the photo."""
 
     attribute: ClassVar[Attribute] = "shape"
@@ -34,13 +35,13 @@ class Silhouette(Edit):
         """The edit at this level, as the subject of a sentence."""
         return f"a black silhouette{_GROUNDS.get(level, f' ({level})')}"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Keep only the outline."""
-        return _show_object(subject, np.zeros_like(subject.picture.image), self.ground)
+        return _show_object(subject, Flat((0, 0, 0), subject.picture.alpha.shape), self.ground)
 
 
 @dataclass(frozen=True)
-class Edges(Edit):
+class Edges(ComposedEdit):
     """Draw the object's outline and inner edges (Canny) black on white."""
 
     attribute: ClassVar[Attribute] = "shape"
@@ -57,20 +58,20 @@ class Edges(Edit):
         """The edit at this level, as the subject of a sentence."""
         return f"its edges alone{_GROUNDS.get(level, f' ({level})')}"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Keep lines only, no colour and no shading."""
         lines = _draw_lines(subject.cutout, self.low, self.high)
-        return _show_object(subject, np.asarray(cv2.cvtColor(255 - lines, cv2.COLOR_GRAY2RGB), np.uint8), self.ground)
+        colours = np.asarray(cv2.cvtColor(255 - lines, cv2.COLOR_GRAY2RGB), np.uint8)
+        return _show_object(subject, Plane(colours), self.ground)
 
 
-def _show_object(subject: Subject, colours: Bytes, ground: Ground) -> Picture:
+def _show_object(subject: Subject, colours: PictureLayer, ground: Ground) -> Composition:
     """The object in new colours, (height, width, 3) of the picture, on white or in its photo."""
     subject.check_background()  # an object that fills the picture has no visible shape
-    cut = subject.cutout
+    cut = subject.object_layer._replace(colours=colours)
     if ground == "photo":
-        return subject.repaint(colours[object_window(cut.alpha)])
-    white = np.full_like(subject.picture.image, 255)
-    return Picture(paste(Cutout(colours, cut.alpha, cut.background_share), white), cut.alpha.copy())
+        return subject.compose_repainted(LayerPart(colours, cut.window))
+    return Composition(Pasted(cut, Flat((255, 255, 255), cut.alpha.shape)), cut.alpha)
 
 
 def _draw_lines(cut: Cutout, low: float, high: float) -> Bytes:

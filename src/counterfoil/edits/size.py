@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.cutout import place
-from counterfoil.edits.edit_protocol import Edit, Needs, Supplied, format_percent
+from counterfoil.edits.composition import Composition, Placed, Plane
+from counterfoil.edits.edit_protocol import ComposedEdit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, object_rate, zoom_to_rate
 from counterfoil.edits.photo_border import anchor_point
 from counterfoil.edits.scene import place_in_scene, zoom_about_foot
@@ -19,7 +19,7 @@ from counterfoil.types import Attribute, Picture
 
 
 @dataclass(frozen=True)
-class Size(Edit):
+class Size(ComposedEdit):
     """Zoom the object until it covers a given share of the picture, or crop the photo to it (full)."""
 
     attribute: ClassVar[Attribute] = "size"
@@ -34,6 +34,11 @@ class Size(Edit):
     def __post_init__(self) -> None:
         if self.rate != "full":
             check_rate(self.rate)
+
+    @property
+    def picture_version(self) -> int:
+        """Grounded pictures are newer: an object that is enlarged stays inside the picture."""
+        return self.version + (self.grounded and self.rate != "full")
 
     @property
     def needs(self) -> Needs:
@@ -63,19 +68,19 @@ class Size(Edit):
         """Where it shrinks."""
         return self.shows_fill
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Zoom the object, or crop the photo."""
         cut = subject.cutout
         frame = _fit_frame(object_box(cut.alpha, self.faithful), cut.alpha.shape)
         # A target above what the object covers when it fills the picture means full.
         full_rate = object_rate(cut.alpha, self.faithful) * cut.alpha.size / (frame.width * frame.height)
         if self.rate == "full" or self.rate > full_rate:
-            return _crop_to(subject.picture.image, cut.alpha, frame)
+            return Composition.of(_crop_to(subject.picture.image, cut.alpha, frame))
         about = anchor_point(cut.alpha, subject.cut_sides, self.grounded) if subject.cut_sides else None
         matrix = zoom_to_rate(cut.alpha, self.rate, self.faithful, about)
         if self.grounded:
             return place_in_scene(subject, matrix if subject.cut_sides else zoom_about_foot(cut.alpha, matrix))
-        return place(cut, matrix, subject.visible_background)
+        return Composition(Placed(subject.object_layer, matrix, Plane(subject.visible_background)))
 
 
 def _fit_frame(box: BoundingBox, shape: tuple[int, ...]) -> BoundingBox:

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.attachments import Attachments, find_attachments
+from counterfoil.edits.composition import Composition, LayerPart, ObjectLayer, Pasted, PictureLayer, Plane, Repainted
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
 from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_hole, find_hole, grow
 from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
 from counterfoil.edits.fill_quality import FillQuality
-from counterfoil.edits.matting import soft_alpha
+from counterfoil.edits.matting import LARGEST, soft_alpha
 from counterfoil.edits.object_traces import find_traces
+from counterfoil.edits.patch_match import Moves, OpenPicture, match_patches
 from counterfoil.edits.photo_border import Side, find_cut_sides
 from counterfoil.errors import Unusable
 from counterfoil.object_mask import Flags, MaskOrigin, ObjectMask, as_mask, hard_object
@@ -249,6 +251,27 @@ class Subject:
         return Picture(repaint(self.picture.image, self.cutout, colours), self.cutout.alpha.copy())
 
     @property
+    def object_layer(self) -> ObjectLayer:
+        """The object alone, for a picture as data; raises `Unusable` where it is too small."""
+        return ObjectLayer.of(self.cutout)
+
+    @property
+    def object_colours(self) -> PictureLayer:
+        """The object's own colours in its window."""
+        cut = self.object_layer
+        return LayerPart(cut.colours, cut.window)
+
+    def compose_on(self, background: PictureLayer) -> Composition:
+        """The object at its place before another background, as data."""
+        self.check_background()
+        return Composition(Pasted(self.object_layer, background), self.cutout.alpha)
+
+    def compose_repainted(self, colours: PictureLayer) -> Composition:
+        """The object at its place in other colours, those of its window; the background stays."""
+        cut = self.object_layer
+        return Composition(Repainted(Plane(self.picture.image), cut, colours), cut.alpha)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all planes held now, shared planes counted once."""
         return sum({id(plane): plane.nbytes for plane in self._planes()}.values())
@@ -298,11 +321,17 @@ def _hash_picture(subject: Subject) -> str:
 
 
 def _fill_background(subject: Subject) -> Bytes:
-    hole = find_hole(subject.alpha)
+    image, hole = subject.picture.image, find_hole(subject.alpha)
     check_background(1 - np.count_nonzero(hole) / hole.size)
     return _once_filled(
-        subject, ("quick", hole), lambda: Fill(fill_hole(subject.picture.image, hole), "exemplar")
+        subject, ("quick", hole), lambda: Fill(fill_hole(image, hole, subject.once(_match_patches)), "exemplar")
     ).image
+
+
+def _match_patches(subject: Subject) -> tuple[Moves, ...] | None:
+    """The patches of the object's hole; None where a picture is reduced to be filled."""
+    hole = find_hole(subject.alpha)
+    return None if hole.size > LARGEST else tuple(match_patches(OpenPicture(subject.picture.image, hole)))
 
 
 def _find_hole(subject: Subject) -> Flags:
@@ -383,7 +412,9 @@ def _share_tasks(subject: Subject, first: Subject) -> Subject:
 
 
 def _open_hole(subject: Subject) -> FillTask:
-    return FillTask(subject.picture.image, subject.hole)
+    matched = subject._results.get(_match_patches)  # for a fill that is hidden: it has no shadow
+    same = matched is not None and np.array_equal(subject.hole, find_hole(subject.alpha))
+    return FillTask(subject.picture.image, subject.hole, levels=matched if same else None)
 
 
 @dataclass(frozen=True)

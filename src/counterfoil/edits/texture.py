@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from counterfoil.assets.cache import fetch_asset
+from counterfoil.edits.composition import Composition, Plane
 from counterfoil.edits.cutout import Window, object_window
-from counterfoil.edits.edit_protocol import Edit, Supplied
+from counterfoil.edits.edit_protocol import ComposedEdit, Supplied
 from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.edits.texture_patterns import PATTERNS, draw_colours, draw_pattern
 from counterfoil.errors import UserError
-from counterfoil.types import Attribute, Picture
+from counterfoil.types import Attribute
 
 PHOTOGRAPHED: Mapping[str, tuple[float, float, float]] = {  # scikit-image's grey photos, and their tint
     "brick": (1.05, 0.72, 0.6),
@@ -59,7 +60,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Texture(Edit):
+class Texture(ComposedEdit):
     """Cover the object with a texture; its outline and shading stay, and the texture bends with its form."""
 
     attribute: ClassVar[Attribute] = "texture"
@@ -79,7 +80,7 @@ class Texture(Edit):
         """The texture, with the strength where it is not full: "striped", "striped@0.5"."""
         return self.texture if self.strength == 1 else f"{self.texture}@{self.strength:g}"
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Lay the texture on the object's surface and shade it as the object was."""
         surface = subject.once(estimate_surface)
         swatch = choose_texture(self.texture, self.folder, rng)
@@ -87,7 +88,7 @@ class Texture(Edit):
         if self.strength < 1:
             old = subject.cutout.image[surface.window]
             painted = old + (painted - old) * np.float32(self.strength)
-        return subject.repaint(np.rint(painted).astype(np.uint8))
+        return subject.compose_repainted(Plane(np.rint(painted).astype(np.uint8)))
 
 
 class TextureImage(NamedTuple):

@@ -148,7 +148,7 @@ def _plan_variant(
     shared = seed_from(sample.digest, "scene", replicate, step.run_seed) if needs.scene else seed
     edit = step.edit.choose(shared)
     about += [_identifying_settings(edit)] if edit != step.edit else []
-    donor, rule = None, needs.donor
+    donor, rule = None, edit.needs.donor
     if rule is not None:
         donor = donors.choose(sample, rule, shared, lent)
         if donor is None:

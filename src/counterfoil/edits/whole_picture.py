@@ -8,8 +8,9 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
+from counterfoil.edits.composition import Composition, Grey, Plane
 from counterfoil.edits.corruptions.digital import compress_jpeg
-from counterfoil.edits.edit_protocol import LEAST_CHANGE_OF_COLOUR, Edit, Supplied
+from counterfoil.edits.edit_protocol import LEAST_CHANGE_OF_COLOUR, ComposedEdit, Edit, Supplied
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, Picture
@@ -65,7 +66,7 @@ class Resize(Edit):
 
 
 @dataclass(frozen=True)
-class Grayscale(Edit):
+class Grayscale(ComposedEdit):
     """Take the colour out of the whole picture."""
 
     attribute: ClassVar[Attribute] = "corruption"
@@ -85,7 +86,6 @@ class Grayscale(Edit):
         """A fifth of the picture: one with hardly any colour stays as it is."""
         return LEAST_CHANGE_OF_COLOUR
 
-    def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Keep only the luma."""
-        gray = cv2.cvtColor(subject.picture.image, cv2.COLOR_RGB2GRAY)
-        return Picture(np.asarray(cv2.cvtColor(gray, cv2.COLOR_GRAY2RGB), np.uint8), subject.picture.alpha.copy())
+        return Composition(Grey(Plane(subject.picture.image)), subject.picture.alpha)

@@ -8,8 +8,9 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from counterfoil.edits.corruptions.severity import Bytes, Corruption, Floats, truncate_levels, work_in_bands
-from counterfoil.edits.matting import repeat_channels
+from counterfoil.edits.composition import Levelled, PictureLayer, Plane
+from counterfoil.edits.corruptions.corruption_layers import Brightened, Displaced
+from counterfoil.edits.corruptions.severity import Bytes, ComposedCorruption, Corruption, Floats, truncate_levels
 
 BRIGHTNESS = (0.1, 0.2, 0.3, 0.4, 0.5)  # added to the value of HSV, of the range from black to white
 CONTRAST = (0.4, 0.3, 0.2, 0.1, 0.05)  # share of the contrast that is left
@@ -20,50 +21,38 @@ QUALITY = (25, 18, 15, 10, 7)
 
 
 @dataclass(frozen=True)
-class Brightness(Corruption):
+class Brightness(ComposedCorruption):
     """Raise the value of every pixel in HSV, its hue and saturation kept."""
 
-    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def spoil(self, image: Plane, rng: np.random.Generator) -> PictureLayer:
         """The brighter picture; black becomes gray."""
         added = 255 * BRIGHTNESS[self.severity - 1]
-        values = np.arange(256)
-        # At a given hue and saturation all three channels are proportional to the value.
-        factors = (np.minimum(values + added, 255) / np.maximum(values, 1)).astype(np.float32)
-
-        def work(band: Bytes) -> Bytes:
-            value = np.asarray(cv2.max(cv2.max(band[..., 0], band[..., 1]), band[..., 2]), np.uint8)
-            factor = np.asarray(cv2.LUT(value, factors), np.float32)
-            bright = truncate_levels(np.asarray(band * repeat_channels(factor), np.float32))
-            bright[value == 0] = int(added)
-            return bright
-
-        return work_in_bands(image, 0, work)
+        return Brightened(image, added)
 
 
 @dataclass(frozen=True)
-class ContrastCorruption(Corruption):
+class ContrastCorruption(ComposedCorruption):
     """Draw every channel towards its mean."""
 
-    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def spoil(self, image: Plane, rng: np.random.Generator) -> PictureLayer:
         """The flatter picture."""
         left = CONTRAST[self.severity - 1]
-        mean = np.array(cv2.mean(image)[:3])
+        mean = np.array(cv2.mean(image.pixels)[:3])
         table = truncate_levels(((np.arange(256)[:, None] - mean) * left + mean).astype(np.float32))
-        return np.asarray(cv2.LUT(image, table[None]), np.uint8)
+        return Levelled(image, table)
 
 
 @dataclass(frozen=True)
-class ElasticTransform(Corruption):
+class ElasticTransform(ComposedCorruption):
     """Push pixels about by a smooth random field."""
 
-    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def spoil(self, image: Plane, rng: np.random.Generator) -> PictureLayer:
         """The distorted picture."""
-        height, width = image.shape[:2]
+        height, width = image.shape
         across, down = (self._draw_field((height, width), rng) for _ in range(2))
         across += np.arange(width, dtype=np.float32)
         down += np.arange(height, dtype=np.float32)[:, None]
-        moved = cv2.remap(image, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
-        return np.asarray(moved, np.uint8)
+        return Displaced(image, across, down)
 
     def _draw_field(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
         """Displacements in pixels."""

@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.edit_protocol import Edit, Supplied, to_kebab
+from counterfoil.edits.composition import Composition, PictureLayer, Plane
+from counterfoil.edits.edit_protocol import ComposedEdit, Edit, Supplied, to_kebab
 from counterfoil.edits.matting import repeat_channels
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
@@ -54,9 +55,7 @@ class Corruption(Edit):
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """The corrupted picture, with the alpha of the original."""
-        height, width = subject.picture.alpha.shape
-        if min(height, width) < SMALLEST_SIDE:
-            raise Unusable(f"the picture has {width} x {height} pixels, a corruption needs {SMALLEST_SIDE} each way")
+        check_size(subject)
         return Picture(self.corrupt(subject.picture.image, rng), subject.picture.alpha.copy())
 
     @abstractmethod
@@ -64,10 +63,56 @@ class Corruption(Edit):
         """The corrupted pixels."""
 
 
+def check_size(subject: Subject) -> None:
+    """Raises `Unusable` where the picture is too small."""
+    height, width = subject.picture.alpha.shape
+    if min(height, width) < SMALLEST_SIDE:
+        raise Unusable(f"the picture has {width} x {height} pixels, a corruption needs {SMALLEST_SIDE} each way")
+
+
+@dataclass(frozen=True)
+class ComposedCorruption(ComposedEdit, Corruption):
+    """A corruption that returns its picture as data."""
+
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+        """The corrupted pixels."""
+        return self.spoil(Plane(image), rng).draw()
+
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
+        """The corrupted picture, with the alpha of the original."""
+        check_size(subject)
+        return Composition(self.spoil(Plane(subject.picture.image), rng), subject.picture.alpha)
+
+    @abstractmethod
+    def spoil(self, image: Plane, rng: np.random.Generator) -> PictureLayer:
+        """The operation on the picture."""
+
+
+@dataclass(frozen=True)
+class DrawnNoise(ComposedCorruption):
+    """Noise in every value, drawn band by band where the picture is large; then it is no composition."""
+
+    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+        """The corrupted pixels."""
+        return work_in_bands(image, 0, lambda band: self.spoil(Plane(band), rng).draw())
+
+    def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
+        """The corrupted picture, with the alpha of the original."""
+        check_size(subject)
+        image, alpha = subject.picture
+        if len(image) > _count_rows(image, 0):
+            return Composition(Plane(self.corrupt(image, rng)), alpha)
+        return Composition(self.spoil(Plane(image), rng), alpha)
+
+
+def _count_rows(image: Bytes, halo: int) -> int:
+    """The rows of one band."""
+    return max(BAND_PIXELS // int(image.shape[1]), 4 * halo, 1)
+
+
 def work_in_bands(image: Bytes, halo: int, work: Callable[[Bytes], Bytes]) -> Bytes:
     """The result of `work` on the picture, in bands of rows with `halo` more rows on either side."""
-    height, width = image.shape[:2]
-    rows = max(BAND_PIXELS // width, 4 * halo, 1)
+    height, rows = len(image), _count_rows(image, halo)
     if height <= rows:
         return work(image)
     bands = np.empty_like(image)

@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.corruptions.optical_blur import enlarge_middle, smear
-from counterfoil.edits.corruptions.severity import Bytes, Corruption, add_layer
-from counterfoil.edits.matting import repeat_channels
+from counterfoil.edits.composition import PictureLayer, Plane
+from counterfoil.edits.corruptions.corruption_layers import Blended, Veiled, enlarge_middle, smear
+from counterfoil.edits.corruptions.severity import ComposedCorruption
 
 SIDE = 640  # pixels of a layer of frost; larger pictures get it enlarged
 SUBPIXEL_BITS = 4
@@ -121,15 +121,14 @@ SNOW = (
 
 
 @dataclass(frozen=True)
-class Snow(Corruption):
+class Snow(ComposedCorruption):
     """Let streaks of snow fall before a whitened scene."""
 
-    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def spoil(self, image: Plane, rng: np.random.Generator) -> PictureLayer:
         """The whitened picture plus flakes, and the same flakes turned half round."""
         about = SNOW[self.severity - 1]
-        flakes = _draw_flakes(image.shape[:2], about, rng)
-        both = np.asarray(flakes + flakes[::-1, ::-1], np.float32)
-        return add_layer(image, both, lambda band: _whiten(band, about.kept))
+        flakes = _draw_flakes(image.shape, about, rng)
+        return Veiled(image, np.asarray(flakes + flakes[::-1, ::-1], np.float32), about.kept, whiten=True)
 
 
 def _draw_flakes(shape: tuple[int, int], about: _Snowfall, rng: np.random.Generator) -> Floats:
@@ -152,23 +151,15 @@ def _middle_slice(length: int, factor: float) -> tuple[int, int]:
     return first, first + part
 
 
-def _whiten(image: Bytes, kept: float) -> Floats:
-    """Colours mixed with the maximum of themselves and a bright gray of the same lightness."""
-    colours = image.astype(np.float32)
-    bright = np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY)) * np.float32(1.5) + np.float32(127.5)
-    white = np.asarray(cv2.max(colours, repeat_channels(bright)))
-    return np.asarray(cv2.addWeighted(colours, kept, white, 1 - kept, 0), np.float32)
-
-
 @dataclass(frozen=True)
-class Frost(Corruption):
+class Frost(ComposedCorruption):
     """Lay frost over the picture; ours is drawn, not photographed."""
 
-    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def spoil(self, image: Plane, rng: np.random.Generator) -> PictureLayer:
         """The picture blended with a random part of one of five layers of frost."""
         own, frost = FROST[self.severity - 1]
         texture = draw_frost(int(rng.integers(len(FROST_LAYERS))))
-        height, width = image.shape[:2]
+        height, width = image.shape
         scale = max(1.0, height / texture.shape[0], width / texture.shape[1])
         if scale > 1:
             size = (round(texture.shape[1] * scale), round(texture.shape[0] * scale))
@@ -176,25 +167,25 @@ class Frost(Corruption):
         top = int(rng.integers(texture.shape[0] - height + 1))
         left = int(rng.integers(texture.shape[1] - width + 1))
         part = texture[top : top + height, left : left + width]
-        return np.asarray(cv2.addWeighted(image, own, part, frost, -0.5), np.uint8)
+        return Blended(image, part, own, frost, -0.5)
 
 
 @dataclass(frozen=True)
-class Fog(Corruption):
+class Fog(ComposedCorruption):
     """Lay fog of uneven thickness over the picture and stretch the range to what it was."""
 
-    def corrupt(self, image: Bytes, rng: np.random.Generator) -> Bytes:
+    def spoil(self, image: Plane, rng: np.random.Generator) -> PictureLayer:
         """The picture plus fog, scaled down again."""
         thickness, decay = FOG[self.severity - 1]
-        height, width = image.shape[:2]
+        height, width = image.shape
         side = 1 << (max(height, width, 3) - 1).bit_length()
         fog = draw_plasma(min(side, FINEST_FOG), decay, rng)
         if side > FINEST_FOG:
             fog = np.asarray(cv2.resize(fog, (side, side), interpolation=cv2.INTER_LINEAR), np.float32)
-        brightest = max(int(image.max()), 1) / 255
+        brightest = max(int(image.pixels.max()), 1) / 255
         share = brightest / (brightest + thickness)
         layer = fog[:height, :width] * np.float32(255 * thickness * share)
-        return add_layer(image, layer, lambda band: band * np.float32(share))
+        return Veiled(image, layer, share)
 
 
 def draw_plasma(side: int, decay: float, rng: np.random.Generator) -> Floats:
