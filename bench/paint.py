@@ -115,7 +115,7 @@ def in_turn(painter: Any, schedule: Sequence[float]) -> None:
     given, guides = scene(FAST_ROWS), [Guides(complexity_guide(GUIDANCE, STRENGTH))] * FAST_ROWS
     running: list[Callable[[], object]] = []
     for _ in range(FAST_BATCHES):
-        running.append(painter.start(given, schedule, guides))
+        running.append(painter.start([given], schedule, guides))
         if len(running) == painter.depth:
             running.pop(0)()
     for finish in running:

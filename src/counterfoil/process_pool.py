@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType
@@ -57,11 +57,12 @@ def pack_work(work: PortableWork[Any, Any]) -> bytes:
 
 @dataclass(frozen=True)
 class ProcessEngine:
-    """Worker processes, each at one item at a time."""
+    """Worker processes, each at one item at a time, or at several where their work waits for a device."""
 
     workers: int
     on_note: Callable[[Any], None]  # called with what the work sends before its items are finished
     packed: bytes | None = None  # the work, where it was packed before
+    threads: int = 1  # of each process
 
     def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work`, a `PortableWork`, over `items`, as they become ready."""
@@ -74,9 +75,10 @@ class ProcessEngine:
             return
         workers = min(self.workers, count)
         packed = self.packed if self.packed is not None else pack_work(work)  # type: ignore[arg-type]
-        pool = _Pool(WorkOrder(packed, workers, logging.getLogger("counterfoil").getEffectiveLevel()), waiting)
+        level = logging.getLogger("counterfoil").getEffectiveLevel()
+        pool = _Pool(WorkOrder(packed, workers, self.threads, level), waiting)
         try:
-            pool.start(workers)
+            pool.start(_share_out(count, workers, self.threads))
             while count:
                 message = pool.next_message()
                 if isinstance(message, WorkNote):
@@ -102,29 +104,40 @@ class _Pool:
         self._messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, workers: int) -> None:
+    def start(self, shares: Sequence[int]) -> None:
+        """Start a process for each number of items that one has in hand."""
         command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path)]
-        for _ in range(workers):
+        for share in shares:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._processes.append(process)
-            threading.Thread(target=self._drive, args=(process,), daemon=True).start()
+            threading.Thread(target=self._drive, args=(process, share), daemon=True).start()
 
-    def _drive(self, process: subprocess.Popen[bytes]) -> None:
-        """Hand a process one item after the other until none is left."""
+    def _drive(self, process: subprocess.Popen[bytes], share: int) -> None:
+        """Keep so many items in the hands of a process until none is left."""
+        in_hand = 0
         try:
             _write(process, self._order)
             while True:
-                try:
-                    (item,) = self._waiting.get_nowait()
-                except queue.Empty:  # its memory is free while others work on
+                in_hand += self._hand_over(process, share - in_hand)
+                if not in_hand:  # its memory is free while others work on
                     process.stdin.close()  # type: ignore[union-attr]
                     return
-                _write(process, item)
                 while isinstance(message := pickle.load(process.stdout), WorkNote):  # type: ignore[arg-type]
                     self._messages.put(message)
                 self._messages.put(message)
+                in_hand -= 1
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):  # it died, or the pool was stopped
             self._messages.put(process)
+
+    def _hand_over(self, process: subprocess.Popen[bytes], most: int) -> int:
+        """Hand a process further items, as many as are left; returns their number."""
+        for count in range(most):
+            try:
+                (item,) = self._waiting.get_nowait()
+            except queue.Empty:
+                return count
+            _write(process, item)
+        return most
 
     def next_message(self) -> WorkNote | WorkResult:
         """What comes next from any process; raises what the work raised."""
@@ -154,6 +167,11 @@ class _Pool:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _share_out(count: int, workers: int, most: int) -> list[int]:
+    """How many of the items each worker has in hand at once: no more than its fair share of them."""
+    return [min(most, count // workers + (place < count % workers)) for place in range(workers)]
 
 
 class _RemoteTraceback(Exception):

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
+import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,8 +20,10 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
+from counterfoil.errors import UserError
 from counterfoil.types import Item, Output
 
+_SECONDS_TO_LOOK = 1.0  # between looks of a forked process for its parent
 ATTEMPTS = 3  # after which an item is set aside
 
 
@@ -57,6 +62,17 @@ def _do(item: Any) -> Any:
     return _FORKED_WORK[-1](item)
 
 
+def _end_with(parent: int) -> None:
+    """Called in a forked process: it ends when its parent was killed, whatever it is waiting for."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_TO_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @dataclass(frozen=True)
 class ForkedEngine:
     """A pool of forked processes with a bounded number of items in flight."""
@@ -66,9 +82,14 @@ class ForkedEngine:
     def map(self, work: Callable[[Item], Output], items: Iterable[Item]) -> Iterator[Output]:
         """The results of `work` over `items`, as they become ready."""
         _FORKED_WORK.append(work)
-        pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("fork"))
+        pool = ProcessPoolExecutor(self.workers, multiprocessing.get_context("fork"), _end_with, (os.getpid(),))
         try:
             yield from iterate_ready(pool, _do, items, 2 * self.workers)
+        except BrokenProcessPool as error:
+            raise UserError(
+                "expected every worker process to live, one ended; what is finished is kept: run the same command to"
+                " go on, where memory ran out with fewer --workers"
+            ) from error
         finally:
             _FORKED_WORK.remove(work)
 

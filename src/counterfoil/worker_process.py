@@ -62,6 +62,7 @@ class WorkOrder(NamedTuple):
 
     work: bytes  # a pickled PortableWork
     workers: int
+    threads: int  # of each process, each at one item at a time
     log_level: int
 
 
@@ -87,17 +88,37 @@ def serve() -> None:
         order: WorkOrder = orders.get()
         logging.getLogger().addHandler(_Forwarder(send))
         logging.getLogger().setLevel(order.log_level)
-        work: PortableWork[Any, Any] | None = None
+        loop = _WorkLoop(order, orders, send)
+        for _ in range(order.threads - 1):
+            threading.Thread(target=loop.do_items, daemon=True).start()
+        loop.do_items()
+
+
+class _WorkLoop:
+    """What the threads of this process do with the items that come; the work is loaded with the first one."""
+
+    def __init__(self, order: WorkOrder, items: queue.SimpleQueue[Any], send: Send) -> None:
+        self._order, self._items, self._send = order, items, send
+        self._work: PortableWork[Any, Any] | None = None
+        self._lock = threading.Lock()
+
+    def do_items(self) -> None:
+        """Do one item after the other; the end of the pipe ends the process."""
         while True:
-            item = orders.get()
+            item = self._items.get()
             try:
-                if work is None:
-                    work = pickle.loads(order.work)
-                    work.connect(lambda content: send(WorkNote(content)), order.workers)
-                answer: Any = WorkResult(work(item))
+                answer: Any = WorkResult(self._load_work()(item))
             except Exception as error:  # noqa: BLE001  raised again in the parent
                 answer = _describe(error)
-            send(answer)
+            self._send(answer)
+
+    def _load_work(self) -> PortableWork[Any, Any]:
+        with self._lock:
+            if self._work is None:
+                work: PortableWork[Any, Any] = pickle.loads(self._order.work)
+                work.connect(lambda content: self._send(WorkNote(content)), self._order.workers)
+                self._work = work
+            return self._work
 
 
 def _open_output() -> Send:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -155,6 +156,34 @@ def test_a_device_without_room_says_so_and_is_left_to_others() -> None:
     assert batcher.paint(scene(1), schedule, guided(1)).shape == (1, 3, 64, 64)
 
 
+def test_a_picture_whose_guide_fails_leaves_the_others_of_its_batch_alone() -> None:
+    network, schedule, free = Watched(), ratios(0.5, 1), threading.Event()
+    batcher = batcher_of(network, 4)
+    alone = batcher.paint(scene(1), schedule, guided(1))
+    network.sizes.clear()
+
+    def holding(clean: Any, noise: float) -> Any:
+        assert free.wait(60)
+        return clean
+
+    def failing(clean: Any, noise: float) -> Any:
+        raise ValueError("no gradient")
+
+    with ThreadPoolExecutor(3) as threads:
+        holder = threads.submit(batcher.paint, scene(1), schedule, Guides(guided(0).complexity, holding))
+        while not network.sizes:
+            threading.Event().wait(0.01)
+        bad = threads.submit(batcher.paint, scene(1), schedule, Guides(guided(0).complexity, failing))
+        good = threads.submit(batcher.paint, scene(1), schedule, guided(1))
+        while sum(map(len, batcher._waiting.values())) < 2:
+            threading.Event().wait(0.01)
+        free.set()
+        np.testing.assert_array_equal(good.result(), alone)
+        with pytest.raises(ValueError, match="no gradient"):
+            bad.result()
+        holder.result()
+
+
 @pytest.mark.parametrize(("side", "rows"), [(64, 16), (256, 16), (512, 4)])
 def test_larger_pictures_come_fewer_at_a_time(side: int, rows: int) -> None:
     network = Watched()
@@ -245,6 +274,18 @@ def test_a_gradient_guide_lowers_the_probability_of_the_truth() -> None:
     assert after < before
     assert isinstance(stepped, np.ndarray)
     assert np.sqrt(np.mean((stepped - clean) ** 2)) == pytest.approx(0.2, rel=0.01)
+
+
+def test_a_surrogates_guide_is_the_same_in_another_process() -> None:
+    from counterfoil.painters.guidance import SurrogateGuide, gradient_guide, log_probability
+
+    surrogate = load_model("embedded:efficientnet-lite0")
+    assert isinstance(surrogate, OnnxClassifier)
+    guide = SurrogateGuide(surrogate.path, 3, surrogate.preprocessing)
+    clean = scene(1).background
+    stepped = pickle.loads(pickle.dumps(guide))(clean, 0.5)
+    expected = gradient_guide(log_probability(surrogate.path, 3, surrogate.preprocessing))(clean, 0.5)
+    np.testing.assert_array_equal(stepped, expected)
 
 
 def test_a_network_of_other_operators_is_refused_by_name(assets: Callable[[str], Path], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_pictures_in_16_bits_are_those_of_onnx_runtime_within_a_few_levels(
     painter: Any, schedule: Sequence[float]
 ) -> None:
     given = scene(2)
-    painted = painter.start(given, schedule, [GUIDES] * 2)()
+    painted = painter.start([given], schedule, [GUIDES] * 2)()
     exact = sample_background(load_background_model(), given, schedule, GUIDES.complexity)
     apart = np.abs(levels(painted) - levels(exact))
     assert apart.max() <= 6
@@ -101,12 +101,12 @@ class Held:
     def __init__(self) -> None:
         self.begun, self.end = list[int](), threading.Event()
 
-    def start(self, scene: Scene, schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
+    def start(self, scenes: Sequence[Scene], schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
         self.begun.append(len(guides))
 
         def finish() -> Any:
             assert self.end.wait(60)
-            return scene.background
+            return np.concatenate([each.background for each in scenes])
 
         return finish
 

@@ -1,12 +1,13 @@
 """The background model in torch on a GPU, with the pictures of many threads in one batch.
 
-Each thread of a run asks for one background and waits; a GPU needs many at once. So a thread that finds the device
-free paints for all that wait. All batches of one picture size have the same number of rows, padded where fewer wait:
-a device's arithmetic depends on the shape, and a picture must not depend on its batch.
+Each thread of a run asks for one background and waits; a GPU needs many at once. So one thread paints for all that
+wait. All batches of one picture size have the same number of rows, padded where fewer wait: a device's arithmetic
+depends on the shape, and a picture must not depend on its batch. Worker processes ask through `paint_service`.
 """
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from counterfoil.painters.sampler import Array, Guide, Predict, Scene, sample_ba
 from counterfoil.plugins import import_extra
 
 ROWS = 16  # pictures of 256 x 256 at a time in full precision, fewer of larger ones
+_MOST_WAITS = 8  # batches of other sizes that a picture lets go first, where its own size does not fill one
 
 Floats = NDArray[np.float32]
 
@@ -83,12 +85,44 @@ class _Kind(NamedTuple):
 
 @dataclass(eq=False)
 class _Row:
-    """One waiting picture, and its image once painted."""
+    """One waiting picture, and who takes its image."""
 
     scene: Scene  # of one picture
     guides: Guides
-    image: Floats | None = None  # (3, height, width)
-    taken: bool = False  # by a batch that is being painted
+    call: _Call
+    place: int  # in its call
+    since: int  # batches that were begun before it came
+    alone: bool = False  # painted without pictures of other calls, since a batch with them failed
+
+
+class _Call:
+    """The pictures of one call, and their images so far; several threads may give it images."""
+
+    def __init__(self, count: int) -> None:
+        self.images: list[Floats | None] = [None] * count
+        self.fault: BaseException | None = None
+        self._missing, self._lock, self._ended = count, threading.Lock(), threading.Event()
+
+    def take(self, place: int, image: Floats) -> None:
+        """One image."""
+        with self._lock:
+            self.images[place] = image
+            self._missing -= 1
+            if not self._missing:
+                self._ended.set()
+
+    def fail(self, fault: BaseException) -> None:
+        """The error that the thread that waits raises."""
+        self.fault = fault
+        self._ended.set()
+
+    def wait(self) -> Floats:
+        """The images, once all are there."""
+        self._ended.wait()
+        if self.fault is not None:
+            raise self.fault
+        images = [image for image in self.images if image is not None]
+        return images[0][None] if len(images) == 1 else np.stack(images)  # one, as usual, is not copied
 
 
 Finish: TypeAlias = Callable[[], Floats]  # waits for the images of a batch, (n, 3, height, width)
@@ -105,8 +139,8 @@ class DevicePainter(Protocol):
     def depth(self) -> int:
         """Batches under way at once: one is copied while another is painted."""
 
-    def start(self, scene: Scene, schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
-        """Start a batch of scenes of NumPy arrays; returns a function that waits for its images."""
+    def start(self, scenes: Sequence[Scene], schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
+        """Start a batch of scenes of NumPy arrays, side by side; returns a function that waits for its images."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +152,26 @@ class ExactPainter:
     rows: int = ROWS
     depth: int = 1
 
-    def start(self, scene: Scene, schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
+    def start(self, scenes: Sequence[Scene], schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
         """Paint the batch at once."""
-        images = sample_on_device(self.device, self.predict, scene, schedule, batch_guide(self.device, guides))
+        scene, guide = join_scenes(scenes), batch_guide(self.device, guides)
+        images = sample_on_device(self.device, self.predict, scene, schedule, guide)
         return lambda: images
 
 
+class _Batch(NamedTuple):
+    """Pictures that were started together."""
+
+    kind: _Kind
+    rows: list[_Row]
+    started: list[Finish]  # a function for each row that waits for its image
+
+
 class GpuBatcher:
-    """The background model on one device, for any number of threads at once."""
+    """The background model on one device, for any number of threads at once.
+
+    One thread starts batches and one hands out their images; a thread that asks waits for its own pictures alone.
+    """
 
     name = "background-256"
 
@@ -134,77 +180,97 @@ class GpuBatcher:
         self._painter = painter
         self._waiting: defaultdict[_Kind, deque[_Row]] = defaultdict(deque)
         self._fitting: dict[tuple[int, int], list[int]] = {}  # rows by picture size; the last entry is the current one
-        self._changed, self._starting, self._running = threading.Condition(), False, 0
+        self._changed, self._running, self._begun = threading.Condition(), 0, 0
+        self._started: queue.SimpleQueue[_Batch] = queue.SimpleQueue()
+        for work in (self._start_batches, self._finish_batches):
+            threading.Thread(target=work, name=f"counterfoil-painter{work.__name__}", daemon=True).start()
 
     def paint(self, scene: Scene, schedule: Sequence[float], guides: Guides) -> Floats:
         """The painted pictures, (n, 3, height, width); threads that wait at the same time share batches."""
         height, width = scene.noise.shape[-2:]
-        kind = _Kind(height, width, tuple(schedule))
-        mine = [_Row(_take_row(scene, place), guides) for place in range(len(scene.noise))]
+        kind, call = _Kind(height, width, tuple(schedule)), _Call(len(scene.noise))
+        rows = [_Row(_take_row(scene, place), guides, call, place, self._begun) for place in range(len(scene.noise))]
         with self._changed:
-            self._waiting[kind].extend(mine)
-        while batch := self._take_batch(kind, mine):
-            self._paint_batch(kind, batch, mine)
-        return np.stack([row.image for row in mine if row.image is not None])
+            self._waiting[kind].extend(rows)
+            self._changed.notify_all()
+        return call.wait()
 
-    def _take_batch(self, kind: _Kind, mine: Sequence[_Row]) -> list[_Row]:
-        """The rows for this thread to paint now, for itself or others; empty once its own are done."""
+    def _start_batches(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._find_kind() is not None)
+                kind = self._find_kind()
+                assert kind is not None
+                rows = self._take_rows(kind)
+                self._running, self._begun = self._running + 1, self._begun + 1
+            try:
+                self._started.put(_Batch(kind, rows, self._start_batch(kind, rows)))
+            except BaseException as fault:  # noqa: BLE001  handed to the threads that wait, who raise it
+                self._free_device()
+                self._fail(kind, rows, fault)
+
+    def _finish_batches(self) -> None:
+        while True:
+            batch = self._started.get()
+            try:
+                images = [finish() for _, finish in zip(batch.rows, batch.started, strict=False)]
+            except BaseException as fault:  # noqa: BLE001  handed to the threads that wait, who raise it
+                self._free_device()
+                self._fail(batch.kind, batch.rows, fault)
+                continue
+            self._free_device()
+            for row, image in zip(batch.rows, images, strict=True):
+                row.call.take(row.place, image)
+
+    def _free_device(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: _are_painted(mine) or self._may_start(kind, mine))
-            if _are_painted(mine):
-                return []
-            self._starting, waiting = True, self._waiting[kind]
-            self._running += 1
-            batch = [waiting.popleft() for _ in range(min(len(waiting), self._rows(kind)[-1]))]
-            for row in batch:
-                row.taken = True
-            return batch
+            self._running -= 1
+            self._changed.notify_all()
 
-    def _may_start(self, kind: _Kind, mine: Sequence[_Row]) -> bool:
-        """Whether the device is free, or takes a further full batch; and this thread has pictures that wait."""
-        if self._starting or all(row.taken for row in mine):
-            return False
-        full = len(self._waiting[kind]) >= self._rows(kind)[-1]
-        return self._running == 0 or (self._running < self._painter.depth and full)
+    def _fail(self, kind: _Kind, rows: Sequence[_Row], fault: BaseException) -> None:
+        """Give the error to the call whose pictures they are; those of several calls are painted again one by one."""
+        calls = {id(row.call): row.call for row in rows}
+        if len(calls) == 1:
+            rows[0].call.fail(fault)
+            return
+        for row in rows:
+            row.alone = True
+        with self._changed:
+            self._waiting[kind].extendleft(reversed(rows))
+            self._changed.notify_all()
+
+    def _find_kind(self) -> _Kind | None:
+        """The kind of picture to start now: any where the device is free, else one that fills a batch or waits long."""
+        if self._running >= self._painter.depth:
+            return None
+        there = [kind for kind, rows in self._waiting.items() if rows and self._may_start(kind, rows)]
+        return min(there, key=lambda kind: self._waiting[kind][0].since, default=None)
+
+    def _may_start(self, kind: _Kind, rows: deque[_Row]) -> bool:
+        full, waited = len(rows) >= self._rows(kind)[-1], self._begun - rows[0].since
+        return not self._running or full or waited > _MOST_WAITS
+
+    def _take_rows(self, kind: _Kind) -> list[_Row]:
+        waiting = self._waiting[kind]
+        rows = [waiting.popleft()]
+        while waiting and len(rows) < self._rows(kind)[-1] and not (rows[0].alone or waiting[0].alone):
+            rows.append(waiting.popleft())
+        return rows
 
     def _rows(self, kind: _Kind) -> list[int]:
         pixels = self.options.batch_size * SIDE**2
         most = max(1, min(self.options.batch_size, pixels // (kind.height * kind.width)))
         return self._fitting.setdefault(kind[:2], [1 << (most.bit_length() - 1)])  # halved at the end of the list
 
-    def _paint_batch(self, kind: _Kind, batch: list[_Row], mine: Sequence[_Row]) -> None:
-        """Paint a batch; on failure, the rows of other threads are put back in the queue."""
-        try:
-            started = self._start_batch(kind, batch)
-            for row, finish in zip(batch, started, strict=False):
-                row.image = finish()
-        except BaseException:
-            with self._changed:
-                again = [row for row in batch if row not in mine]
-                for row in again:
-                    row.image, row.taken = None, False
-                self._waiting[kind] = deque([*again, *(row for row in self._waiting[kind] if row not in mine)])
-            raise
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify_all()
-
-    def _start_batch(self, kind: _Kind, batch: list[_Row]) -> list[Finish]:
+    def _start_batch(self, kind: _Kind, rows: list[_Row]) -> list[Finish]:
         """Start the batch, padded; a function for each row that waits for its image."""
-        try:
-            fitting = self._rows(kind)
-            start = partial(self._start_rows, kind.schedule)
-            return run_in_batches(_pad_batch(batch, fitting[-1]), start, self, fitting)
-        finally:
-            with self._changed:
-                self._starting = False
-                self._changed.notify_all()
+        fitting = self._rows(kind)
+        start = partial(self._start_rows, kind.schedule)
+        return run_in_batches(_pad_batch(rows, fitting[-1]), start, self, fitting)
 
     def _start_rows(self, schedule: Sequence[float], rows: Sequence[_Row]) -> list[Finish]:
-        planes = zip(*(planes_of(row.scene) for row in rows), strict=True)
-        scene = Scene(*(np.concatenate(plane) for plane in planes))
-        finish = cache(self._painter.start(scene, schedule, [row.guides for row in rows]))
+        started = self._painter.start([row.scene for row in rows], schedule, [row.guides for row in rows])
+        finish = cache(started)
         return [partial(_take_image, finish, place) for place in range(len(rows))]
 
 
@@ -214,12 +280,14 @@ def _take_image(finish: Finish, place: int) -> Floats:
 
 def _pad_batch(batch: Sequence[_Row], count: int) -> list[_Row]:
     """The batch padded to `count` with its last picture; the padding has only the complexity guide."""
-    spare = _Row(batch[-1].scene, Guides(batch[-1].guides.complexity))
+    last = batch[-1]
+    spare = _Row(last.scene, Guides(last.guides.complexity), last.call, last.place, last.since)
     return [*batch, *[spare] * (count - len(batch))]
 
 
-def _are_painted(rows: Sequence[_Row]) -> bool:
-    return all(row.image is not None for row in rows)
+def join_scenes(scenes: Sequence[Scene]) -> Scene:
+    """The pictures of several scenes of NumPy arrays as one scene."""
+    return Scene(*(np.concatenate(planes) for planes in zip(*map(planes_of, scenes), strict=True)))
 
 
 def planes_of(scene: Scene) -> tuple[Array, ...]:

@@ -20,7 +20,14 @@ from torch._dynamo.exc import TorchDynamoException
 from torch.nn import functional
 
 from counterfoil.errors import UserError
-from counterfoil.painters.background_batches import Finish, Guides, batch_guide, planes_of, sample_on_device
+from counterfoil.painters.background_batches import (
+    Finish,
+    Guides,
+    batch_guide,
+    join_scenes,
+    planes_of,
+    sample_on_device,
+)
 from counterfoil.painters.background_model import GROUPS, HEADS
 from counterfoil.painters.background_network import Attention, BackgroundNetwork
 from counterfoil.painters.guidance import guide_complexity
@@ -139,25 +146,26 @@ class FastPainter:
         self._model = model
         self._recordings: dict[tuple[Any, ...], _Recording] = {}
 
-    def start(self, scene: Scene, schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
+    def start(self, scenes: Sequence[Scene], schedule: Sequence[float], guides: Sequence[Guides]) -> Finish:
         """Start a batch; with a surrogate's guide, and with repeated steps, it is painted at once."""
         model, device = self._model, self._model.device
         repeats = any(after < before for before, after in pairwise(schedule))
         if repeats or any(each.other is not None for each in guides):
-            images = sample_on_device(device, model.predict, scene, schedule, batch_guide(device, guides))
+            given, guide = join_scenes(scenes), batch_guide(device, guides)
+            images = sample_on_device(device, model.predict, given, schedule, guide)
             return lambda: images
         totals = np.array([each.complexity.total for each in guides], np.float32).reshape(-1, 1, 1, 1)
         if not device.startswith("cuda"):
-            there = Scene(*(torch.from_numpy(plane).to(device) for plane in planes_of(scene)))
+            there = Scene(*(torch.from_numpy(plane).to(device) for plane in planes_of(join_scenes(scenes))))
             painted = model.paint(there, schedule, torch.from_numpy(totals), model.list_numbers(schedule))
             return lambda: np.asarray(painted.numpy(), np.float32)
-        key = (scene.noise.shape, tuple(schedule))
+        key = (sum(len(each.noise) for each in scenes), *scenes[0].noise.shape[1:], *schedule)
         if key not in self._recordings:
             if len(self._recordings) == _MOST_RECORDINGS:
                 torch.cuda.synchronize(device)  # it may be painting
                 del self._recordings[next(iter(self._recordings))]
-            self._recordings[key] = _Recording(model, scene, schedule)
-        return self._recordings[key].start([*planes_of(scene), totals])
+            self._recordings[key] = _Recording(model, join_scenes(scenes), schedule)
+        return self._recordings[key].start(scenes, totals)
 
 
 class _Recording:
@@ -178,11 +186,13 @@ class _Recording:
                 self._images = work()
         self._slots = cycle([_Slot(self._given, self._images) for _ in range(FastPainter.depth)])
 
-    def start(self, planes: Sequence[NDArray[np.float32]]) -> Finish:
+    def start(self, scenes: Sequence[Scene], totals: NDArray[np.float32]) -> Finish:
         """Copy a batch to the device, paint it, copy it back; nothing waits but the function that is returned."""
         slot, (sending, painting, fetching) = next(self._slots), self._streams
-        for host, plane in zip(slot.sent, planes, strict=True):
-            np.copyto(host.numpy(), plane)
+        *hosts, host_totals = (host.numpy() for host in slot.sent)
+        for host, planes in zip(hosts, zip(*map(planes_of, scenes), strict=True), strict=True):
+            np.concatenate(planes, out=host)  # straight into page-locked memory
+        np.copyto(host_totals, totals)
         with torch.cuda.stream(sending):
             for there, host in zip(slot.there, slot.sent, strict=True):
                 there.copy_(host, non_blocking=True)

@@ -116,6 +116,24 @@ def log_probability(file: Path, column: int, wanted: Preprocessing) -> Callable[
     return compute
 
 
+@dataclass(frozen=True)
+class SurrogateGuide:
+    """Guidance away from one column of an ONNX classifier, by its gradient; may be pickled."""
+
+    file: Path
+    column: int
+    preprocessing: Preprocessing
+
+    def __call__(self, clean: Array, noise: float) -> Array:
+        """The predicted picture, a step away from the column's answer."""
+        return _load_guide(self.file, self.column, self.preprocessing)(clean, noise)
+
+
+@lru_cache(maxsize=64)
+def _load_guide(file: Path, column: int, preprocessing: Preprocessing) -> Guide:
+    return gradient_guide(log_probability(file, column, preprocessing))
+
+
 def _operators(torch: Any) -> dict[str, Callable[..., Any]]:
     functional = torch.nn.functional
     return {
