@@ -39,7 +39,7 @@ from counterfoil.progress import Extent, count_progress, open_meter
 from counterfoil.recipes.edit_recipe import Recipe
 from counterfoil.run_config import RunPlan, prepare
 from counterfoil.run_request import make_run_config
-from counterfoil.segmentation import DEFAULT_SEGMENTER
+from counterfoil.segmentation import DEFAULT_SEGMENTER, name_masks
 from counterfoil.sources.object_source import ObjectSource, split_item
 from counterfoil.sources.picture_objects import convert_image
 from counterfoil.store.files import write_atomically
@@ -282,7 +282,9 @@ class Edited:
         """Hash of all that the copies depend on but the photo and its number."""
         recipe, settings = self._plan.recipe, self._settings
         versions = [step.edit.picture_version for step in self._plan.steps]
-        about = [__version__, recipe.digest, versions, settings.unedited, settings.seed, self._plan.config.segmenter]
+        segmenter, masked = self._plan.config.segmenter, all(each.mask is not None for each in self._samples.values())
+        masks = segmenter if masked else name_masks(segmenter)
+        about = [__version__, recipe.digest, versions, settings.unedited, settings.seed, masks]
         digests = sorted(sample.digest for sample in self._samples.values())  # donors
         return hashlib.sha256(json.dumps([about, digests]).encode()).hexdigest()[:16]
 

@@ -176,6 +176,9 @@ def test_a_python_factory_becomes_a_classifier(tmp_path: Path, monkeypatch: pyte
         "class Failing(Model):\n"
         "    def __call__(self, images):\n"
         "        return 1 / 0\n"
+        "class Complex(Model):\n"
+        "    def __call__(self, images):\n"
+        "        return np.full((len(images), 2), 0.5 + 1j)\n"
     )
     monkeypatch.chdir(tmp_path)
     model = load_model("python:brightness_model:make")
@@ -189,6 +192,8 @@ def test_a_python_factory_becomes_a_classifier(tmp_path: Path, monkeypatch: pyte
         load_model("python:brightness_model:broken")
     with pytest.raises(UserError, match=r"failed on 4 pictures: ZeroDivisionError: .* what is finished is kept"):
         load_model("python:brightness_model:Failing")(PHOTOS)
+    with pytest.raises(UserError, match=r"expected probabilities from .*, got complex numbers"):
+        load_model("python:brightness_model:Complex")(PHOTOS)
 
 
 def test_a_label_that_stands_twice_is_refused(tmp_path: Path) -> None:

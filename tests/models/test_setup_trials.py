@@ -81,6 +81,12 @@ def test_photos_that_cannot_be_read_are_left_out(images: Path, tmp_path: Path) -
     assert check_setups([load_model(address)], photos)[address].photos == 12
 
 
+def test_several_threads_find_the_same(images: Path, tmp_path: Path) -> None:
+    address = write_colour_network(tmp_path / "mine.onnx", images, colour_order="BGR")
+    model, photos = load_model(address), trial_photos(images)
+    assert check_setups([model], photos, threads=4) == check_setups([model], photos)
+
+
 def test_a_python_model_has_its_orders_of_labels_tried(images: Path) -> None:
     address = "python:planted:mislabelled"
     judgement = judge_record(check_setups([load_model(address)], trial_photos(images))[address])

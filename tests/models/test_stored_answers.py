@@ -15,7 +15,7 @@ from counterfoil.models import onnx_classifier
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.setup_trials import TrialPhoto
 from counterfoil.models.stored_answers import check_setups_once, gives_same_bits, predict_once
-from counterfoil.runner import measure
+from counterfoil.rendered_pictures import measure
 from counterfoil.store.result_cache import NO_CACHE, ResultCache
 from counterfoil.types import Picture, Sample, Variant
 

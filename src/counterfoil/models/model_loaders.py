@@ -56,7 +56,10 @@ class PythonClassifier(ModelBase):
         failed = f"{self.name} failed on {len(images)} {'picture' if len(images) == 1 else 'pictures'}"
         with self._one_at_a_time, reporting_errors(failed, "; what is finished is kept"):
             given = [image.copy() for image in images]  # it may work in place, and others see these pictures too
-            scores = np.asarray(self.model(given), np.float32)
+            answered = np.asarray(self.model(given))
+            scores = answered.real.astype(np.float32, copy=False)
+        if np.iscomplexobj(answered):
+            raise UserError(f"expected probabilities from {self.name}, got complex numbers")
         if scores.shape != (len(images), len(self.labels)):
             raise UserError(
                 f"expected scores of shape {(len(images), len(self.labels))} from {self.name}, got {scores.shape}"

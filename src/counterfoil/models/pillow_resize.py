@@ -152,6 +152,16 @@ def _plan_side(length: int, resized: int, skipped: int, kept: int, interpolation
     return _Side(origin, int(stops[-1]), blocks)
 
 
+def weigh_side(length: int, resized: int, skipped: int, kept: int, interpolation: Interpolation) -> Floats:
+    """The weights of a side's pixels in those that are kept of the resized side, (kept, length)."""
+    side = _plan_side(length, resized, skipped, kept, interpolation)
+    matrix = np.zeros((side.outputs, length))
+    for block in side.blocks:
+        first, (rows, inputs) = side.first + block.first, block.weights.shape
+        matrix[block.output : block.output + rows, first : first + inputs] = block.weights
+    return matrix
+
+
 def _make_block(output: int, starts: NDArray[np.intp], stops: NDArray[np.intp], weights: Floats) -> _Block:
     rows = slice(output, output + _BLOCK)
     first = int(starts[output])

@@ -8,19 +8,21 @@ faster one used; otherwise the library's transform runs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from counterfoil.models.pillow_resize import ResizedCrop, resize_cropped
+from counterfoil.models.pillow_resize import Interpolation, ResizedCrop, resize_cropped
 from counterfoil.plugins import import_extra
-from counterfoil.types import PhotoInput, Preprocessing
+from counterfoil.types import Model, PhotoInput, Preprocessing
 
 
 def compute_resized_size(width: int, height: int, shorter: int) -> tuple[int, int]:
@@ -30,14 +32,46 @@ def compute_resized_size(width: int, height: int, shorter: int) -> tuple[int, in
     return int(shorter * width / height), shorter
 
 
+class InputGeometry(NamedTuple):
+    """How a picture comes to the size of a network."""
+
+    size: tuple[int, int]  # height, width
+    resize: int | None
+    interpolation: Interpolation
+
+    @classmethod
+    def of(cls, wanted: Preprocessing) -> InputGeometry:
+        """That of a preprocessing."""
+        return cls(wanted.size, wanted.resize, wanted.interpolation)
+
+    def place(self, width: int, height: int) -> ResizedCrop:
+        """The size that a picture is resized to, and the part of it that is kept."""
+        rows, columns = self.size
+        if self.resize is None:
+            return ResizedCrop(columns, rows, 0, 0, columns, rows)
+        width, height = compute_resized_size(width, height, self.resize)
+        return ResizedCrop(width, height, round((width - columns) / 2), round((height - rows) / 2), columns, rows)
+
+
+def list_geometries(models: Sequence[Model]) -> tuple[InputGeometry, ...]:
+    """The sizes that models' pictures come to by our own code, each once."""
+    own = [model.preprocessing for model in models if type(model.preprocessing) is Preprocessing]
+    return tuple(dict.fromkeys(map(InputGeometry.of, own)))
+
+
 def resize_and_crop(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.uint8]:
-    """The picture at the network's size, in levels 0..255; bit for bit as Pillow and torchvision give it."""
-    rows, columns = wanted.size
-    if wanted.resize is None:
-        return resize_cropped(image, ResizedCrop(columns, rows, 0, 0, columns, rows), wanted.interpolation)
-    width, height = compute_resized_size(image.shape[1], image.shape[0], wanted.resize)
-    left, top = round((width - columns) / 2), round((height - rows) / 2)
-    return resize_cropped(image, ResizedCrop(width, height, left, top, columns, rows), wanted.interpolation)
+    """The picture at the network's size, in levels 0..255; bit for bit as Pillow and torchvision give it.
+
+    A picture of the batch is resized once for all models; what a device made of it at that size is taken.
+    """
+    geometry = InputGeometry.of(wanted)
+    place = geometry.place(image.shape[1], image.shape[0])
+    if id(image) not in _SHARED.pictures:
+        return resize_cropped(image, place, wanted.interpolation)
+    key = id(image), geometry
+    if key not in _SHARED.levels:
+        _SHARED.levels[key] = resize_cropped(image, place, wanted.interpolation)
+    return _SHARED.levels[key]
 
 
 @lru_cache(maxsize=64)
@@ -52,19 +86,29 @@ class _SharedInputs(threading.local):
 
     pictures: frozenset[int] = frozenset()  # ids of arrays that live as long as the batch
     inputs: dict[tuple[int, str], NDArray[np.float32]]
+    levels: dict[tuple[int, InputGeometry], NDArray[np.uint8]]  # resized, here or by a device
 
 
 _SHARED = _SharedInputs()
+MadeInputs: TypeAlias = Mapping[InputGeometry, Sequence[NDArray[np.uint8]]]  # of the pictures of a batch, in order
 
 
 @contextmanager
-def share_inputs(images: Sequence[NDArray[np.uint8]]) -> Iterator[None]:
-    """Inside the block, a picture that several models of this thread take alike is prepared once."""
+def share_inputs(images: Sequence[NDArray[np.uint8]], made: MadeInputs = MappingProxyType({})) -> Iterator[None]:
+    """Inside the block, a picture that several models of this thread take alike is resized and prepared once.
+
+    What a device `made` of the pictures at a network's size is not made again.
+    """
     _SHARED.pictures, _SHARED.inputs = frozenset(map(id, images)), {}
+    _SHARED.levels = {
+        (id(image), geometry): levels
+        for geometry, rows in made.items()
+        for image, levels in zip(images, rows, strict=True)
+    }
     try:
         yield
     finally:
-        _SHARED.pictures, _SHARED.inputs = frozenset(), {}
+        _SHARED.pictures, _SHARED.inputs, _SHARED.levels = frozenset(), {}, {}
 
 
 def prepare_input(image: NDArray[np.uint8], wanted: Preprocessing) -> NDArray[np.float32]:
@@ -125,6 +169,9 @@ class Preparation:
 
     def levels(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
         """The pictures at the network's size in levels 0..255, (n, height, width, 3); only where ours is used."""
+        geometry = InputGeometry.of(self.preprocessing)
+        if _SHARED.pictures and all((id(image), geometry) in _SHARED.levels for image in images):
+            return np.stack([_SHARED.levels[id(image), geometry] for image in images])
         return self.fit(images, self.preprocessing)
 
 

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from counterfoil.errors import Unusable
 from counterfoil.labels.label_space import imagenet1k
+from counterfoil.models.onnx_classifier import OnnxClassifier
+from counterfoil.models.preprocessing import share_inputs
 from counterfoil.models.reloadable_model import release_beyond_group
 from counterfoil.types import Model, Preprocessing, SanityRecord, SetupTrial
 
@@ -27,7 +32,8 @@ AHEAD = 0.05  # the lead, as a share of the photos, with which a set-up goes on 
 OBVIOUS = 0.4  # a lead with which nothing more need be shown
 ORDER_FAR, LEVELS_FAR = 5.0, 10.0  # points; on dark photos other levels may help a model that is set up rightly
 GOOD_ENOUGH = 0.9  # from this accuracy on, no other preprocessing is tried
-_PHOTOS_AT_ONCE = 8  # to bound memory
+_PHOTOS_AT_ONCE = 8  # of each thread, to bound memory
+_MOST_THREADS = 4
 _IMAGENET_MEAN, _IMAGENET_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 _DESCRIBED = ("onnx:", "torchscript:", "safetensors:")  # addresses of files whose labels and preprocessing users give
 
@@ -66,33 +72,35 @@ class _Contender:
     right: list[bool] = field(default_factory=list)
 
 
-def check_setups(models: Sequence[Model], photos: Sequence[TrialPhoto]) -> dict[str, SanityRecord]:
+def check_setups(models: Sequence[Model], photos: Sequence[TrialPhoto], threads: int = 1) -> dict[str, SanityRecord]:
     """What other set-ups of each model give on these photos.
 
     Args:
         models: Models as a run uses them. Those that give no scores are not asked: an answer may cost money.
         photos: Unedited photos, the classes in turn; 48 are shown, and at most 384 where something is ahead.
+        threads: How many ask a network in ONNX Runtime, which works with one thread; 4 at most. Others are asked by
+            one.
 
     Returns:
         A record by the name of each model; with no photos where nothing could be tried.
     """
     records = {}
     for model in models:
-        records[model.name] = _check_setup(model, photos)
+        records[model.name] = _check_setup(model, photos, min(threads, _MOST_THREADS))
         release_beyond_group(models)
     return records
 
 
-def _check_setup(model: Model, photos: Sequence[TrialPhoto]) -> SanityRecord:
+def _check_setup(model: Model, photos: Sequence[TrialPhoto], threads: int) -> SanityRecord:
     if not model.gives_scores:
         return SanityRecord(classes=len(model.labels))
     given = _Contender()
     everything = running = [_Contender(order=order) for order in list_label_orders(model.base.labels)]
     for start, stop in zip((0, *STAGES), STAGES, strict=False):
-        _show(model, [given, *running], photos[start:stop])
+        _show(model, [given, *running], photos[start:stop], threads)
         if start == 0 and sum(given.right) < GOOD_ENOUGH * len(given.right):
             prepared = _other_preparations(model)
-            _show(model, prepared, photos[:stop])
+            _show(model, prepared, photos[:stop], threads)
             everything = running = [*running, *prepared]
         lead = 0.0 if stop == STAGES[0] else AHEAD * len(given.right)
         running = [one for one in running if one.right and sum(one.right) - sum(given.right) >= lead]
@@ -146,31 +154,43 @@ def _describe_trial(model: Model, given: _Contender, one: _Contender) -> SetupTr
     )
 
 
-def _show(model: Model, contenders: Sequence[_Contender], photos: Sequence[TrialPhoto]) -> None:
+def _show(model: Model, contenders: Sequence[_Contender], photos: Sequence[TrialPhoto], threads: int) -> None:
     """Add to every contender whether it is right on each of the photos that can be read."""
     sources = {id(one): _columns_of(model.base.labels, one.order) for one in contenders}
-    for labels, images in _read(photos):
-        for other in dict.fromkeys(one.preprocessing for one in contenders):
-            if other is None:
-                scores: NDArray[np.float32] | None = model.base(images)
-            else:
-                scores = model.base.try_preprocessing(images, other.preprocessing)
+    ask = partial(_ask, model, list(dict.fromkeys(one.preprocessing for one in contenders)))
+    few = [photos[start : start + _PHOTOS_AT_ONCE] for start in range(0, len(photos), _PHOTOS_AT_ONCE)]
+    threads = threads if isinstance(model.base, OnnxClassifier) else 1  # other libraries have threads of their own
+    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        answers = pool.map(ask, few) if threads > 1 else map(ask, few)
+        for labels, scores in answers:
             for one in contenders:
-                if one.preprocessing == other and scores is not None:
-                    one.right += _find_right(model, scores[:, sources[id(one)]], labels)
+                if (given := scores[one.preprocessing]) is not None:
+                    one.right += _find_right(model, given[:, sources[id(one)]], labels)
 
 
-def _read(photos: Sequence[TrialPhoto]) -> Iterator[tuple[list[str], list[Image]]]:
-    """Labels and pixels of a few photos at a time; those that cannot be read are left out, as later in the run."""
-    for start in range(0, len(photos), _PHOTOS_AT_ONCE):
-        pairs = []
-        for photo in photos[start : start + _PHOTOS_AT_ONCE]:
-            try:
-                pairs.append((photo.label, photo.read()))
-            except Unusable:
-                continue
-        if pairs:
-            yield [label for label, _ in pairs], [image for _, image in pairs]
+def _ask(
+    model: Model, others: Sequence[OtherPreprocessing | None], photos: Sequence[TrialPhoto]
+) -> tuple[list[str], Mapping[OtherPreprocessing | None, NDArray[np.float32] | None]]:
+    """The labels of the photos that can be read, and their scores by preprocessing; None where it cannot be tried."""
+    labels, images = _read(photos)
+    if not images:
+        return [], dict.fromkeys(others)
+    with share_inputs(images):
+        return labels, {
+            other: model.base(images) if other is None else model.base.try_preprocessing(images, other.preprocessing)
+            for other in others
+        }
+
+
+def _read(photos: Sequence[TrialPhoto]) -> tuple[list[str], list[Image]]:
+    """Labels and pixels of photos; those that cannot be read are left out, as later in the run."""
+    pairs = []
+    for photo in photos:
+        try:
+            pairs.append((photo.label, photo.read()))
+        except Unusable:
+            continue
+    return [label for label, _ in pairs], [image for _, image in pairs]
 
 
 def _columns_of(labels: Sequence[str], order: LabelOrder | None) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from counterfoil.models.thread_batcher import Block
 _CAPACITY = 64  # pictures that fit into the shared memory of one client
 
 AskBlock = Callable[[Block], NDArray[np.float32]]
+Asked = TypeVar("Asked")
+Answered = TypeVar("Answered")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,14 @@ class SharedMemoryClient:
                 return
             self.parent_end.send(self._answer(ask, count))
 
+    def close_parent(self) -> None:
+        """In the child: close the parent's end."""
+        self.parent_end.close()
+
+    def close_child(self) -> None:
+        """In the parent: close the child's end."""
+        self.child_end.close()
+
     def _answer(self, ask: AskBlock, count: int) -> BaseException | None:
         try:
             self.scores[:count] = ask(self.pictures[:count])
@@ -67,41 +77,70 @@ class SharedMemoryClient:
         return None
 
 
-class DeviceService:
-    """A function over blocks of prepared pictures that works in this process and in those forked from it."""
+class ForkClient(Protocol[Asked, Answered]):
+    """What one forked process shares with its parent."""
 
-    def __init__(self, ask: AskBlock, example: Block, labels: int) -> None:
-        self._ask, self._example, self._labels = ask, example, labels
-        self._ask_here = ask
-        self._next: SharedMemoryClient | None = None
+    def ask(self, asked: Asked, /) -> Answered:
+        """In the child: have the parent answer."""
+
+    def serve(self, answer: Callable[[Asked], Answered], /) -> None:
+        """In the parent: answer until the child ends."""
+
+    def close_parent(self) -> None:
+        """In the child: close the parent's end."""
+
+    def close_child(self) -> None:
+        """In the parent: close the child's end."""
+
+
+class ForkedService(Generic[Asked, Answered]):
+    """A function that is called in this process, by its threads and by the processes forked from it."""
+
+    def __init__(
+        self, answer: Callable[[Asked], Answered], make_client: Callable[[], ForkClient[Asked, Answered]]
+    ) -> None:
+        self._answer, self._make_client = answer, make_client
+        self._answer_here = answer
+        self._next: ForkClient[Asked, Answered] | None = None
         # Clients are made just before a fork: earlier their number is unknown, later memory cannot be shared.
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._prepare_client, after_in_child=self._use_client, after_in_parent=self._serve_client
             )
 
-    def __call__(self, block: Block) -> NDArray[np.float32]:
-        """The scores of the pictures, in order."""
-        return self._ask_here(block)
+    def __call__(self, asked: Asked) -> Answered:
+        """The answer, from this process or its parent."""
+        return self._answer_here(asked)
 
     def _prepare_client(self) -> None:
-        pictures = allocate_shared_array((_CAPACITY, *self._example.shape[1:]), self._example.dtype)
-        self._next = SharedMemoryClient(
-            pictures, allocate_shared_array((_CAPACITY, self._labels), np.dtype(np.float32)), *Pipe()
-        )
+        self._next = self._make_client()
 
     def _use_client(self) -> None:
         if self._next is not None:
-            self._next.parent_end.close()
-            self._ask_here = self._next.ask
+            self._next.close_parent()
+            self._answer_here = self._next.ask
 
     def _serve_client(self) -> None:
         client, self._next = self._next, None
         if client is not None:
-            client.child_end.close()  # so the pipe closes when the child ends, and the thread ends too
+            client.close_child()  # so the pipe closes when the child ends, and the thread ends too
             threading.Thread(
-                target=client.serve, args=(self._ask,), name="counterfoil-device-client", daemon=True
+                target=client.serve, args=(self._answer,), name="counterfoil-device-client", daemon=True
             ).start()
+
+
+class DeviceService(ForkedService[Block, NDArray[np.float32]]):
+    """Scores of blocks of prepared pictures, in order, in this process and in those forked from it."""
+
+    def __init__(self, ask: AskBlock, example: Block, labels: int) -> None:
+        self._example, self._labels = example, labels
+        super().__init__(ask, self._open_client)
+
+    def _open_client(self) -> SharedMemoryClient:
+        pictures = allocate_shared_array((_CAPACITY, *self._example.shape[1:]), self._example.dtype)
+        return SharedMemoryClient(
+            pictures, allocate_shared_array((_CAPACITY, self._labels), np.dtype(np.float32)), *Pipe()
+        )
 
 
 def allocate_shared_array(shape: Sequence[int], kind: np.dtype[Any]) -> NDArray[Any]:

@@ -68,18 +68,19 @@ def _store_answers(predictions: Sequence[Prediction]) -> Stored:
 
 
 def check_setups_once(
-    models: Sequence[Model], photos: Sequence[TrialPhoto], samples: Sequence[Sample], cache: ResultCache
-) -> dict[str, SanityRecord]:
+    models: Sequence[Model], photos: Sequence[TrialPhoto], samples: Sequence[Sample], cache: ResultCache,
+    threads: int = 1,
+) -> dict[str, SanityRecord]:  # fmt: skip
     """What other set-ups of each model give on the photos of these samples; tried, or stored when they were."""
     records: dict[str, SanityRecord] = {}
     about = [(sample.digest, sample.label) for sample in samples]
     for model in models:
         if not (cache.is_lasting and gives_same_bits(model)):
-            records |= check_setups([model], photos)
+            records |= check_setups([model], photos, threads)
             release_beyond_group(models)
             continue
         stored = cache.once(
-            name_result("set-ups", model.identity, about), partial(_try_setups, model, photos),
+            name_result("set-ups", model.identity, about), partial(_try_setups, model, photos, threads),
             Stored, lambda stored: stored.facts,
         )  # fmt: skip
         records[model.name] = parse_sanity(stored)
@@ -87,5 +88,5 @@ def check_setups_once(
     return records
 
 
-def _try_setups(model: Model, photos: Sequence[TrialPhoto]) -> dict[str, Any]:
-    return asdict(check_setups([model], photos)[model.name])
+def _try_setups(model: Model, photos: Sequence[TrialPhoto], threads: int) -> dict[str, Any]:
+    return asdict(check_setups([model], photos, threads)[model.name])
