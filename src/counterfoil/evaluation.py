@@ -64,6 +64,7 @@ from counterfoil.store.prediction_tables import RenderedVariant, read_sanity
 from counterfoil.store.result_cache import NO_CACHE, ResultCache
 from counterfoil.study.thumbnails import ThumbnailCandidates
 from counterfoil.types import Model, Picture, Provenance, Run, Sample, SanityRecord, Skipped, StoredVariant, Variant
+from counterfoil.worker_pool import cores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +245,8 @@ def try_other_setups(plan: EvaluationPlan, folder: Path | None) -> EvaluationPla
     photos = [TrialPhoto(sample.label, partial(read, unedited[sample.id])) for sample in samples]
     models = [model for model in plan.models if model.name not in earlier]
     with show_stage("checking how the models are set up"):
-        return replace(plan, sanity={**earlier, **check_setups(models, photos)})
+        tried = check_setups(models, photos, plan.config.workers or cores())
+        return replace(plan, sanity={**earlier, **tried})
 
 
 class CollectionWork(PieceWork[Chunk]):

@@ -150,6 +150,10 @@ class PieceWork(ABC, Generic[Item]):
         """Whether a GPU runs a network of this work: threads of one process then share its memory and batches."""
         return any(model.device.startswith("cuda") for model in self.models)
 
+    def count_threads(self, processes: int) -> int:
+        """The threads of each of so many worker processes."""
+        return 1
+
     def list_bound(self) -> list[str]:
         """What is in this process alone, by name: objects, and endpoints, whose usage is counted here."""
         return [
@@ -438,9 +442,10 @@ def _is_own(work: PieceWork[Item], start: int, shard: WorkShard | None) -> bool:
 
 
 def _take_turns(plan: PiecePlan, pieces: Sequence[Piece], engine: Engine) -> list[list[Piece]]:
-    """The pieces group by group of models: threads hold one group at once; other processes do so by themselves."""
+    """The pieces group by group of models: threads hold one group at once; a process with one thread does by itself."""
     turns = [[piece for piece in pieces if _belongs(piece, group)] for group in (*plan.groups, ())]
-    return [[piece for turn in turns for piece in turn]] if isinstance(engine, RayEngine | ProcessEngine) else turns
+    by_itself = isinstance(engine, RayEngine) or (isinstance(engine, ProcessEngine) and engine.threads == 1)
+    return [[piece for turn in turns for piece in turn]] if by_itself else turns
 
 
 def _belongs(piece: Piece, group: Sequence[str]) -> bool:
@@ -456,10 +461,9 @@ def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int
     if execution.ray_address is None:
         if not isinstance(engine, LocalEngine) or execution.engine == "threads" or work.uses_gpu():
             return engine
-        if workers is None:
-            engine = LocalEngine(fit_memory(engine.workers))
-        if execution.engine == "local" and engine.workers < PROCESSES_FROM:
-            return work.engine(workers)
+        processes = fit_memory(cores()) if workers is None else workers
+        if execution.engine == "local" and processes < PROCESSES_FROM:
+            return engine
     bound = work.list_bound()
     if bound:
         place = "in other processes" if execution.ray_address is None else "on other machines"
@@ -468,9 +472,8 @@ def _choose_engine(runner: PieceRunner[Item], execution: Execution, workers: int
     if execution.ray_address is not None:
         on_gpu = any(model.device.startswith("cuda") for model in work.models)
         return RayEngine(execution.ray_address, workers, on_gpu)
-    assert isinstance(engine, LocalEngine)
     try:
-        return ProcessEngine(engine.workers, runner.take_note, pack_work(runner))
+        return ProcessEngine(processes, runner.take_note, pack_work(runner), work.count_threads(processes))
     except UserError as error:
         _log.log(level, "%s; it is done by threads here", error)
         return engine

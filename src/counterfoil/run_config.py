@@ -14,9 +14,10 @@ from typing import Any, Literal, TypeAlias
 
 from counterfoil import __version__
 from counterfoil.assets.cache import cache_folder
-from counterfoil.edits.edit_protocol import Edit
+from counterfoil.device_rendering.render_service import RenderService, check_device, open_render_service
+from counterfoil.edits.edit_protocol import ComposedEdit, Edit
 from counterfoil.edits.fill_choice import Fills, load_fills
-from counterfoil.edits.registry import edit_named, name_of, own_ground_of, reference_of
+from counterfoil.edits.registry import edit_named, name_of, own_ground_of, reference_of, settings_of
 from counterfoil.edits.subject import Tools
 from counterfoil.edits.variant_plan import PlannedEdit, ToolChecks, VariantPlans, choose_checked_photos
 from counterfoil.errors import UserError, expect_choice, expect_kind
@@ -61,6 +62,7 @@ class RunConfig:
     doubtful_masks: DoubtfulMasks = "leave-out"  # whether edits use masks that a network found and a test doubts
     command: str = ""
     execution: Execution = field(default_factory=Execution)  # who works on the pieces
+    render_device: str = ""  # of torch, where it makes the pictures of edits; "": OpenCV, the exact way
     label_models: tuple[str | Model, ...] = ()  # models that must know the photos' labels, and are not asked
 
     def __post_init__(self) -> None:
@@ -68,6 +70,8 @@ class RunConfig:
         if self.doubtful_masks not in ("leave-out", "keep"):
             raise UserError(f"doubtful masks: expected 'leave-out' or 'keep', got {self.doubtful_masks!r}")
         _check_run(self)
+        if self.render_device:
+            check_render_device(self.render_device, self.execution)
         check_distinct(self.models)
 
     @property
@@ -82,6 +86,14 @@ def check_counts(**counts: int | None) -> None:
         expect_kind(count, (int, type(None)), f"{name.replace('_', ' ')} as a whole number")
         if count is not None and count < 1:
             raise UserError(f"expected {name.replace('_', ' ')} of at least 1, got {count}")
+
+
+def check_render_device(device: object, execution: Execution) -> None:
+    """Raises `UserError` where a device cannot make pictures here."""
+    expect_kind(device, str, "render device as a text")
+    if execution.ray_address is not None:
+        raise UserError("expected --render-device with an engine of this machine, got --engine ray; leave one out")
+    check_device(str(device))
 
 
 def check_distinct(models: Sequence[str | Model]) -> None:
@@ -159,6 +171,17 @@ class RunPlan:
         """The results of earlier runs."""
         return self.tools.cache
 
+    @cached_property
+    def render_service(self) -> RenderService | None:
+        """The device that makes the pictures of edits; None where OpenCV does."""
+        return open_render_service(self.config.render_device) if self.config.render_device else None
+
+    @property
+    def rendering(self) -> str:
+        """What makes the pictures of edits, where that is not OpenCV: "torch on cuda"."""
+        kind = self.config.render_device.partition(":")[0]
+        return f"torch on {kind}" if kind else ""
+
     @property
     def paints_on_gpu(self) -> bool:
         """Whether an edit makes its pictures on a GPU."""
@@ -186,7 +209,14 @@ class RunPlan:
             main_edits=find_main_edits(self.recipe), segmenter=self._segmenter, doubtful_masks=config.doubtful_masks,
             tool_checks=len(self.tool_checks.photos), sanity=self.sanity,
             fills=self.tools.fills.record, allow_cut=self.recipe.allow_cut, notes=self.notes,
+            rendering=self.rendering, rendered_edits=self._rendered_edits,
         )  # fmt: skip
+
+    @property
+    def _rendered_edits(self) -> tuple[str, ...]:
+        """The edits whose pictures a device makes."""
+        composed = [name_of(step.edit) for step in self.steps if isinstance(step.edit, ComposedEdit)]
+        return tuple(dict.fromkeys(composed)) if self.rendering else ()
 
     @property
     def _segmenter(self) -> str:
@@ -205,7 +235,7 @@ def prepare(config: RunConfig, planned: tuple[Sequence[Sample], Sequence[Skipped
     Samples that were `planned` before, with what was skipped, are neither listed nor hashed again.
     """
     recipe = load_recipe(config.recipe) if isinstance(config.recipe, str) else config.recipe
-    steps = _steps(recipe, config.seed)
+    steps, notes = _steps(recipe, config.seed)
     with show_stage("listing the photos"):
         samples, skipped = config.source.samples() if planned is None else planned
     empty = find_empty_classes(config.source, samples, skipped) if planned is None else ()
@@ -229,11 +259,15 @@ def prepare(config: RunConfig, planned: tuple[Sequence[Sample], Sequence[Skipped
         check_references(config.recipe_name, [step.edit for step in steps])
     return RunPlan(
         config=config, recipe=recipe, steps=steps, models=models, space=space,
-        samples=tuple(replace(sample, label=label_of[sample.label]) for sample in chosen),
+        samples=tuple(_relabel(sample, label_of[sample.label]) for sample in chosen),
         listed=len(samples) + len(skipped),
         skipped=(*skipped, *_without_need(recipe), *(row for _, row in without_surrogate)),
-        surrogates=_surrogates(steps, labels), empty_classes=empty,
+        surrogates=_surrogates(steps, labels), empty_classes=empty, notes=notes,
     )  # fmt: skip
+
+
+def _relabel(sample: Sample, label: str) -> Sample:
+    return sample if sample.label == label else replace(sample, label=label)
 
 
 def join_addresses(models: Sequence[str | Model]) -> str:
@@ -242,19 +276,36 @@ def join_addresses(models: Sequence[str | Model]) -> str:
     return ", ".join(addresses) if len(addresses) <= 3 else f"{addresses[0]} and {len(addresses) - 1} more models"
 
 
-def _steps(recipe: Recipe, seed: int) -> tuple[PlannedEdit, ...]:
-    """The edits of a recipe; two of one name and level are refused, since their rows could not be told apart."""
-    steps = tuple(
+def _steps(recipe: Recipe, seed: int) -> tuple[tuple[PlannedEdit, ...], tuple[str, ...]]:
+    """The edits of a recipe as they can be made here, and notes on those that cannot be made as they were asked for.
+
+    Two of one name and level are refused, since their rows could not be told apart.
+    """
+    asked = [
         PlannedEdit(edit_named(step.edit, settings), step.replicates, recipe.working_size, seed)
         for step in recipe.edits
         if step.needs in (None, _SURROGATE)
         for settings in step.all_settings
-    )
-    counts = Counter((name_of(step.edit), step.edit.level) for step in steps)
+    ]
+    counts = Counter((name_of(step.edit), step.edit.level) for step in asked)
     for (name, level), count in counts.items():
         if count > 1:
             raise UserError(f"expected each edit and level once in a recipe, got {name} at {level} twice")
-    return steps
+    steps = tuple(replace(step, edit=step.edit.settle()) for step in asked)
+    return steps, _note_changes([step.edit for step in asked], [step.edit for step in steps])
+
+
+def _note_changes(asked: Sequence[Edit], settled: Sequence[Edit]) -> tuple[str, ...]:
+    """What every report must say of edits that are made with other settings than those that were asked for."""
+    names: dict[str, list[str]] = {}  # of the edits, by the settings that they were given
+    for before, after in zip(asked, settled, strict=True):
+        given = [f"{name}: {value}" for name, value in settings_of(after).items() if settings_of(before)[name] != value]
+        if given:
+            names.setdefault(", ".join(given), []).append(name_of(after))
+    return tuple(
+        f"made with {given}, since files that they use otherwise cannot be had here: {', '.join(dict.fromkeys(edits))}"
+        for given, edits in names.items()
+    )
 
 
 def check_references(recipe: str, planned: Sequence[Edit]) -> None:

@@ -15,28 +15,25 @@ import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from counterfoil import __version__
 from counterfoil.edits.registry import is_of_process, name_of, settings_of
 from counterfoil.errors import Unusable, UserError
 from counterfoil.execution import Execution
-from counterfoil.models.inference import Scoring
+from counterfoil.models.inference import Scoring, predict
 from counterfoil.models.model_objects import Transform
 from counterfoil.models.model_options import ModelOptions
-from counterfoil.models.preprocessing import share_inputs
+from counterfoil.models.preprocessing import list_geometries, share_inputs
 from counterfoil.models.setup_trials import STAGES, TrialPhoto
 from counterfoil.models.stored_answers import check_setups_once, predict_once
 from counterfoil.models.vlm import record_usage
-from counterfoil.object_mask import hard_object
 from counterfoil.painters.background_batches import ROWS, check_gpu
+from counterfoil.painters.paint_service import CAN_SHARE, PaintService, ServiceAddress, serve_forked, use_service
 from counterfoil.pieces import (
     Image,
     ItemRequest,
@@ -48,36 +45,47 @@ from counterfoil.pieces import (
 )
 from counterfoil.progress import show_stage
 from counterfoil.recipes.edit_recipe import Recipe
-from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, group_bound_models, prepare, take_classes_in_turn
+from counterfoil.rendered_pictures import MeasuredPicture, collect_inputs, find_repetition, measure, refuse
+from counterfoil.run_config import DoubtfulMasks, RunConfig, RunPlan, prepare, take_classes_in_turn
+from counterfoil.run_pieces import continue_plan, plan_pieces
 from counterfoil.run_request import make_run_config
 from counterfoil.run_result import Result
 from counterfoil.segmentation import DEFAULT_SEGMENTER
 from counterfoil.sources.object_source import ObjectSource
-from counterfoil.sources.pixels import hash_pixels
 from counterfoil.store.folder_lock import MAY_DIFFER, MAY_GROW, claim_folder, hold_folder, wait_for_lock
 from counterfoil.store.folder_mirror import open_folder, push_folder
 from counterfoil.store.merged_tables import MergedTables, write_merged_tables
-from counterfoil.store.parts import PartStore, part_name
+from counterfoil.store.parts import PartStore
 from counterfoil.store.piece_plan import (
-    Layer,
-    PiecePlan,
     check_same_plan,
-    choose_size,
-    hash_samples,
     publish_plan,
     read_plan,
     read_samples,
 )
-from counterfoil.store.prediction_tables import RenderedVariant, ToolTrace, read_sanity
+from counterfoil.store.prediction_tables import RenderedVariant, read_sanity
 from counterfoil.stored_outcomes import StoredOutcomes, may_store
 from counterfoil.study.thumbnails import ThumbnailCandidates
-from counterfoil.types import TOOL_CHECKS, Engine, Picture, Provenance, Sample, Skipped, Source, Variant
+from counterfoil.types import (
+    TOOL_CHECKS,
+    Engine,
+    Model,
+    Picture,
+    Prediction,
+    Provenance,
+    Sample,
+    Skipped,
+    Source,
+    Variant,
+)
 from counterfoil.worker_pool import LocalEngine, cores
 from counterfoil.worker_process import Send
 
-_NO_TRACE = ToolTrace()
-_WITH_EDITS = {"recipe", "recipe_digest", "main_edits"}  # fields that differ where edits are added to a run
-_MAY_REPEAT = frozenset({"original", "control", "size"}) | TOOL_CHECKS  # attributes
+# fields that differ where edits are added to a run
+_WITH_EDITS = {"recipe", "recipe_digest", "main_edits", "rendered_edits"}
+_WAITING_PICTURES = 128  # for a GPU: it paints 64 at a time, and the next 64 should be there by then
+_MOST_WAITERS = 32  # of a process
+_PHOTOS_IN_HAND = 3  # of a process
+_PICTURES_ON_DEVICE, _BYTES_ON_DEVICE = 64, 64 * 2**20  # of one photo at once
 PictureWriter: TypeAlias = Callable[[Variant, Picture], None]
 
 
@@ -101,6 +109,7 @@ def run(
     segmenter: str = DEFAULT_SEGMENTER,
     doubtful_masks: DoubtfulMasks = "leave-out",
     engine: str = "local",
+    render_device: str = "",
 ) -> Result:
     """Edit every photo, run every model, and measure the drop in accuracy for each attribute.
 
@@ -129,6 +138,8 @@ def run(
         segmenter: What finds objects where there are no masks: "joint" (two networks), "u2netp" or "u2net".
         doubtful_masks: "leave-out" refuses edits that need a doubtful mask, "keep" makes them all the same.
         engine: "local" threads, "ray", or "ray:ADDRESS" of a cluster; what cannot be rebuilt elsewhere stays here.
+        render_device: "cuda", "cuda:NUMBER" or "cpu": torch composes the pictures there, within a level of the exact
+            way, which is OpenCV's and the default.
 
     Returns:
         The result: drops with intervals, findings in sentences, tables, and `report(folder)`.
@@ -150,7 +161,7 @@ def run(
         images, models, masks=masks, edits=edits, recipe=recipe, labels=labels, transform=transform, limit=limit,
         workers=workers, batch_size=batch_size, seed=seed, classes=classes, scoring=scoring,
         options=ModelOptions() if options is None else options, segmenter=segmenter, doubtful_masks=doubtful_masks,
-        execution=Execution(engine),
+        execution=Execution(engine), render_device=render_device,
     )  # fmt: skip
     folder = None if out is None else open_folder(out)
     result = execute(config, folder)
@@ -171,7 +182,9 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
     work = PhotoWork(plan)
     work.keep_thumbnails(thumbnails)
     merged = process_photos(work, folder)
-    return Result(replace(plan, notes=merged.notes), folder, merged.skipped, temporary, thumbnails=thumbnails)
+    return Result(
+        replace(plan, notes=(*plan.notes, *merged.notes)), folder, merged.skipped, temporary, thumbnails=thumbnails
+    )
 
 
 def try_other_setups(plan: RunPlan, folder: Path | None) -> RunPlan:
@@ -181,7 +194,7 @@ def try_other_setups(plan: RunPlan, folder: Path | None) -> RunPlan:
     photos = [TrialPhoto(sample.label, partial(_read_image, source, sample)) for sample in shown]
     models = [model for model in plan.models if model.name not in earlier]
     with show_stage("checking how the models are set up"):
-        tried = check_setups_once(models, photos, shown, plan.tools.cache)
+        tried = check_setups_once(models, photos, shown, plan.tools.cache, plan.config.workers or cores())
         return replace(plan, sanity={**earlier, **tried})
 
 
@@ -200,11 +213,16 @@ class PhotoWork(PieceWork[Sample]):
         self.pieces = plan_pieces(plan)
         self._write = write
         self._fill_folder: Path | None = None  # where the workers of the run share fills
+        self._painter: ServiceAddress | None = None  # of the process that owns the GPU, for worker processes
+        self._waiters: ThreadPoolExecutor | None = None  # of a worker process: threads that wait for that GPU
 
     def connect(self, send: Send, workers: int) -> None:
         """Share the memory for photos, and fills, with the other worker processes."""
         super().connect(send, workers)
-        self.plan.renderer.share_memory(workers)
+        self.plan.renderer.share_memory(workers, self.count_threads(workers))
+        if self._painter is not None:
+            use_service(self._painter)
+            self._waiters = ThreadPoolExecutor(min(_MOST_WAITERS, 1 + math.ceil(_WAITING_PICTURES / workers)))
         if self._fill_folder is not None:
             self.plan.tools.cache.open_for_run(self._fill_folder)
 
@@ -222,6 +240,22 @@ class PhotoWork(PieceWork[Sample]):
         finally:
             cache.folder = None
             shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def share_painter(self) -> Iterator[None]:
+        """Paint for the worker processes of the run meanwhile, where edits paint on this process's GPU."""
+        by_processes = self.plan.config.execution.engine in ("local", "processes")
+        if not (self.plan.paints_on_gpu and by_processes and CAN_SHARE):
+            yield
+            return
+        service = PaintService()
+        self._painter = service.address
+        try:
+            with serve_forked(service.address):
+                yield
+        finally:
+            self._painter = None
+            service.close()
 
     def size_of(self, item: Sample) -> int:
         """The number of pictures planned of a photo."""
@@ -242,20 +276,21 @@ class PhotoWork(PieceWork[Sample]):
         outcome = Outcome(predictions={model.name: [] for model in request.models}, skipped=unplanned, mask=verdict)
         refused: list[tuple[int, Skipped]] = []  # with the place of the picture in the plan
         batch_size, share = self.plan.config.batch_size, 1 / (1 + len(request.models))
+        at_once = self._count_at_once(item) if self.plan.rendering else batch_size
         batches: list[int] = []  # pictures of each
-        for start in range(0, len(planned), batch_size):  # the pixels of one batch at a time
-            batch = list(enumerate(planned))[start : start + batch_size]
-            pictures = self._add_measured(item, self._render(item, batch, refused, request, share), outcome, refused)
+        for start in range(0, len(planned), at_once):  # the pixels of one batch at a time
+            batch = list(enumerate(planned))[start : start + at_once]
+            rendered = self._render(item, batch, refused, request, share)
+            pictures = self._add_measured(item, rendered, outcome, refused)
             if self._write is not None:
-                for variant, picture in pictures:
-                    self._write(variant, picture)
-            images = [picture.image for _, picture in pictures]
+                for each in pictures:
+                    self._write(each.measured.variant, each.picture)
+            images = [each.picture.image for each in pictures]
             shown = outcome.rendered[len(outcome.rendered) - len(pictures) :]
             batches.append(len(shown))
-            with share_inputs(images):
+            with share_inputs(images, collect_inputs(request.models, pictures)):
                 for model in request.models:
-                    answers = predict_once(model, shown, images, batch_size, self.plan.tools.cache)
-                    outcome.predictions[model.name] += answers
+                    outcome.predictions[model.name] += self._ask(model, shown, images)
                     request.progress.add(len(images) * share)
             if self._observe is not None:
                 outcome.show_last(images, self._observe)
@@ -265,6 +300,18 @@ class PhotoWork(PieceWork[Sample]):
         if self._may_store:
             self._outcomes(request.layer).keep(item, outcome, batches)
         return outcome
+
+    def _count_at_once(self, item: Sample) -> int:
+        """The pictures of a photo that a device makes in one batch, within a bound of memory."""
+        size = self.plan.renderer.subject(item.id).picture.image.nbytes
+        return max(1, min(_PICTURES_ON_DEVICE, _BYTES_ON_DEVICE // size))
+
+    def _ask(self, model: Model, shown: Sequence[RenderedVariant], images: Sequence[Image]) -> list[Prediction]:
+        """A model's answers; those about pictures of a device are not exchanged with those of other runs."""
+        size = self.plan.config.batch_size
+        if self.plan.rendering:
+            return predict(model, [one.variant for one in shown], images, size)
+        return predict_once(model, shown, images, size, self.plan.tools.cache)
 
     @cached_property
     def _may_store(self) -> bool:
@@ -288,40 +335,76 @@ class PhotoWork(PieceWork[Sample]):
     def _render(
         self, sample: Sample, batch: Sequence[tuple[int, Variant]], refused: list[tuple[int, Skipped]],
         request: ItemRequest, share: float,
-    ) -> list[tuple[int, Variant, Variant, Picture]]:  # fmt: skip
+    ) -> list[MeasuredPicture]:  # fmt: skip
         """The variants that can be rendered, with the choices made for them; the others are added to `refused`."""
+        if self.plan.render_service is not None:
+            return self._render_on_device(sample, batch, refused, request, share)
         pictures = []
-        for place, planned in batch:
-            try:
-                pictures.append((place, planned, *self.plan.renderer.make(planned)))
-            except Unusable as error:
-                if planned.attribute not in TOOL_CHECKS:  # a double is no picture of its own
-                    refused.append((place, Skipped(sample.id, "edit", planned.edit, str(error))))
+        each_made = map if self._waiters is None else self._waiters.map  # several pictures may wait for a GPU
+        for (place, planned), made in zip(batch, each_made(self._make, [planned for _, planned in batch]), strict=True):
+            if isinstance(made, Unusable):
+                refused.extend(refuse(sample, place, planned, made))
+            else:
+                variant, picture = made
+                measured = measure(variant, picture, self.plan.renderer.trace(variant))
+                pictures.append(MeasuredPicture(place, planned, measured, picture))
             request.progress.add(share)
         return pictures
 
+    def _make(self, planned: Variant) -> tuple[Variant, Picture] | Unusable:
+        """A variant rendered, or why it cannot be."""
+        try:
+            return self.plan.renderer.make(planned)
+        except Unusable as error:
+            return Unusable(*error.args)  # without its traceback, whose frames hold pictures
+
+    def _render_on_device(
+        self, sample: Sample, batch: Sequence[tuple[int, Variant]], refused: list[tuple[int, Skipped]],
+        request: ItemRequest, share: float,
+    ) -> list[MeasuredPicture]:  # fmt: skip
+        """The same, made together by a device of torch."""
+        renderer, service, asked = self.plan.renderer, self.plan.render_service, []
+        assert service is not None
+        for place, planned in batch:
+            try:
+                asked.append((place, planned, *renderer.make_request(planned)))
+            except Unusable as error:
+                refused.extend(refuse(sample, place, planned, error))
+        made = service.make([each for *_, each in asked], list_geometries(request.models))
+        pictures = []
+        for (place, planned, variant, _), picture in zip(asked, made, strict=True):
+            try:
+                renderer.check_made(variant, picture)
+                pictures.append(MeasuredPicture.of_device(place, planned, variant, picture, renderer.trace(variant)))
+            except Unusable as error:
+                refused.extend(refuse(sample, place, planned, error))
+        request.progress.add(share * len(batch))
+        return pictures
+
     def _add_measured(
-        self, sample: Sample, pictures: Sequence[tuple[int, Variant, Variant, Picture]], outcome: Outcome,
-        refused: list[tuple[int, Skipped]],
-    ) -> list[tuple[Variant, Picture]]:  # fmt: skip
+        self, sample: Sample, pictures: Sequence[MeasuredPicture], outcome: Outcome, refused: list[tuple[int, Skipped]]
+    ) -> list[MeasuredPicture]:
         """Add pictures to the outcome; those whose pixels the same edit made before are skipped, and not returned."""
         kept = []
-        for place, planned, variant, picture in pictures:
-            made = measure(variant, picture, self.plan.renderer.trace(variant))
-            reason = _find_repetition(
-                variant, [other.variant for other in outcome.rendered if made.sha256 == other.sha256]
+        for made in pictures:
+            measured, variant = made.measured, made.measured.variant
+            reason = find_repetition(
+                variant, [other.variant for other in outcome.rendered if measured.sha256 == other.sha256]
             )
             if reason:
-                refused.append((place, Skipped(sample.id, "edit", variant.edit, reason)))
+                refused.append((made.place, Skipped(sample.id, "edit", variant.edit, reason)))
                 continue
             donor = self.plan.renderer.samples[variant.donor_id].provenance if variant.donor_id else Provenance()
-            outcome.rendered.append(made)
-            outcome.origins.append(PictureOrigin(sample, donor, planned.level))
-            kept.append((variant, picture))
+            outcome.rendered.append(measured)
+            outcome.origins.append(PictureOrigin(sample, donor, made.planned.level))
+            kept.append(made)
         return kept
 
     def image_of(self, variant: Variant) -> Image:
-        """The variant rendered again."""
+        """The variant rendered again, in the way of the run."""
+        if self.plan.render_service is not None:
+            (made,) = self.plan.render_service.make([self.plan.renderer.request(variant)], ())
+            return made.image
         return self.plan.renderer.render(variant).image
 
     def list_bound(self) -> list[str]:
@@ -334,14 +417,21 @@ class PhotoWork(PieceWork[Sample]):
         return [*super().list_bound(), *photos, *(f"the edit '{name}'" for name in edits if is_of_process(name))]
 
     def uses_gpu(self) -> bool:
-        """For models, or for edits that paint."""
-        return self.plan.paints_on_gpu or super().uses_gpu()
+        """For models, to make pictures, or for edits that paint where memory cannot be shared with other processes."""
+        paints_here = self.plan.paints_on_gpu and self._painter is None
+        return paints_here or bool(self.plan.rendering) or super().uses_gpu()
 
     def engine(self, workers: int | None) -> Engine:
-        """Threads where edits paint on a GPU, which a forked process cannot use; else the default."""
-        if self.plan.paints_on_gpu:
-            return LocalEngine(workers or min(4 * cores(), 4 * ROWS))
-        return super().engine(workers)
+        """The default; where edits paint on a GPU, more of them, since they wait for it."""
+        _ = self.plan.render_service  # opened before a fork: the workers ask this process
+        if not self.plan.paints_on_gpu:
+            return super().engine(workers)
+        engine = super().engine(workers or min(4 * cores(), 4 * ROWS))
+        return engine if self._painter is not None else LocalEngine(workers or min(4 * cores(), 4 * ROWS))
+
+    def count_threads(self, processes: int) -> int:
+        """Several where edits paint on a GPU: a photo is cut out and another one written while pictures wait for it."""
+        return _PHOTOS_IN_HAND if self.plan.paints_on_gpu else 1
 
 
 def _check_conservation(
@@ -353,75 +443,6 @@ def _check_conservation(
     answered = {len(rows) for rows in outcome.predictions.values()} | {len(outcome.rendered)}
     if not 0 <= lost <= doubles or len(answered) > 1:
         raise RuntimeError(f"{sample.id}: {lost} of {len(planned)} planned pictures are lost, answers: {answered}")
-
-
-def _find_repetition(variant: Variant, same: Sequence[Variant]) -> str:
-    """Why a picture with the pixels of these earlier ones is skipped; empty where it counts."""
-    if any(_repeats(variant, other) for other in same):
-        return f"replicate {variant.replicate + 1} has the same pixels as another, and counts once"
-    levels = [other.level for other in same if _is_same_edit(variant, other)]
-    return f"level {variant.level} has the same pixels as level {levels[0]}, and counts once" if levels else ""
-
-
-def _repeats(variant: Variant, other: Variant) -> bool:
-    """Whether two variants are replicates of one condition."""
-    return variant.replicate > 0 and all(
-        (variant.attribute == other.attribute, variant.edit == other.edit, variant.level == other.level)
-    )
-
-
-def _is_same_edit(variant: Variant, other: Variant) -> bool:
-    """Whether two variants are one edit at two levels, where equal pixels mean that one of them says nothing."""
-    may_repeat = variant.attribute in _MAY_REPEAT  # an object may have the size that two levels ask for
-    return not may_repeat and (variant.attribute, variant.edit) == (other.attribute, other.edit)
-
-
-def plan_pieces(plan: RunPlan) -> PiecePlan:
-    """The pieces of a run and the names of their parts."""
-    config, recipe = plan.config, plan.recipe
-    masked = all(sample.mask is not None for sample in plan.samples)
-    digest = part_name(
-        __version__, hash_samples(plan.samples), config.seed, recipe.working_size, recipe.judge_fills,
-        plan.tools.fills.record, plan.tools.allow_cut, [] if masked else [config.segmenter, config.doubtful_masks],
-    )  # fmt: skip
-    names = tuple(dict.fromkeys(name_of(step.edit) for step in plan.steps))
-    return PiecePlan(
-        command="run" if plan.models else "build", digest=digest, items=len(plan.samples),
-        size=choose_size(len(plan.samples), any(model.usage is not None for model in plan.models)),
-        models={model.name: model.identity for model in plan.models},
-        groups=group_bound_models(plan.models),
-        layers=(_plan_layer(plan, ("original", *names)),),
-        steps=tuple((name_of(step.edit), step.edit.level) for step in plan.steps),
-        working_size=recipe.working_size, skipped=plan.skipped,
-    )  # fmt: skip
-
-
-def _plan_layer(plan: RunPlan, edits: Sequence[str]) -> Layer:
-    """A layer of these edits, with the hash of all that their pictures depend on."""
-    steps = [step for step in plan.steps if name_of(step.edit) in edits]
-    settings = [
-        [name_of(step.edit), settings_of(step.edit), step.replicates, step.edit.picture_version] for step in steps
-    ]
-    chosen_by = sorted({step.edit.needs.surrogate for step in steps if step.edit.needs.surrogate is not None})
-    checked = sorted(place for place in plan.tool_checks.main if place.edit in edits)
-    about = [settings, [plan.surrogates[address].identity for address in chosen_by], checked]
-    return Layer(edits=tuple(edits), digest=part_name(*about, sorted(plan.tool_checks.photos)))
-
-
-def continue_plan(plan: RunPlan, pieces: PiecePlan, earlier: PiecePlan | None) -> PiecePlan:
-    """The pieces in the layers of an earlier plan, with the edits that it lacks as a further layer.
-
-    A plan without the earlier one's edits, or with other settings of them, stays as it is.
-    """
-    if earlier is None:
-        return pieces
-    (whole,) = pieces.layers
-    there = [edit for layer in earlier.layers for edit in layer.edits]
-    kept = tuple(_plan_layer(plan, layer.edits) for layer in earlier.layers)
-    if not set(there) <= set(whole.edits) or kept != earlier.layers:
-        return pieces
-    added = [edit for edit in whole.edits if edit not in there]
-    return replace(pieces, layers=(*kept, _plan_layer(plan, added)) if added else kept)
 
 
 def process_photos(work: PhotoWork, folder: Path) -> MergedTables:
@@ -470,7 +491,8 @@ def _claim(work: PhotoWork, folder: Path, keep: bool = False) -> None:
 def _make_parts(work: PhotoWork, store: PartStore, folder: Path) -> None:
     config = work.plan.config
     try:
-        finish_work(work, store, config.execution, config.workers)
+        with work.share_painter():
+            finish_work(work, store, config.execution, config.workers)
     finally:  # recorded however the run ends: questions to an endpoint cost money
         with wait_for_lock(folder / "work" / "usage.lock"):
             record_usage(folder, work.models)
@@ -494,17 +516,3 @@ def process_shard(config: RunConfig, folder: Path, make_work: Callable[[RunPlan]
             work = PhotoWork(plan) if make_work is None else make_work(plan)
             _claim(work, folder, keep=True)
         _make_parts(work, PartStore(folder / "work" / "parts"), folder)
-
-
-def measure(variant: Variant, picture: Picture, tool: ToolTrace = _NO_TRACE) -> RenderedVariant:
-    """The hash of a picture's pixels, and the object's share of the picture and centre."""
-    covered = hard_object(picture.alpha)
-    centre_x, centre_y = (_centre(covered.sum(axis=axis)) for axis in (0, 1))
-    return RenderedVariant(variant, hash_pixels(picture.image), 100 * float(covered.mean()), centre_x, centre_y, tool)
-
-
-def _centre(counts: NDArray[np.int_]) -> float:
-    """The centre of the object along one side, as a share of that side; NaN without an object."""
-    if not counts.any():
-        return math.nan
-    return float((counts @ (np.arange(len(counts)) + 0.5)) / counts.sum() / len(counts))

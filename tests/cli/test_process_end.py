@@ -195,6 +195,13 @@ def test_a_link_in_a_circle_is_refused_at_the_door(tmp_path: Path) -> None:
         assert "leads in a circle" in done.stderr
 
 
+def test_results_are_not_written_through_a_link_that_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "gone" / "place")
+    done = counterfoil(*arguments(tmp_path)[len(COMMAND) : -1], tmp_path / "link")
+    assert done.returncode == 2
+    assert "a link to a place that does not exist; choose another --out" in done.stderr.splitlines()[-1]
+
+
 def test_line_breaks_and_escapes_in_a_name_stay_in_one_line() -> None:
     done = counterfoil("run", "--images", "photos", "--model", "x", "--shard", "1\n/\x1b[2J2")
     assert done.returncode == 2

@@ -60,12 +60,12 @@ def test_one_worker_and_small_batches_paint_the_same_pictures(result: Result, tm
 def test_a_gpu_paints_the_same_pictures_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from counterfoil.painters import background_painter
+    from counterfoil.painters import background_batches
     from counterfoil.painters.background_batches import ExactPainter, GpuBatcher, load_torch_model
 
     painter = ExactPainter("cpu", load_torch_model("cpu"), rows=2)  # torch on the CPU stands in for the card
     batcher = GpuBatcher("cpu", painter)
-    monkeypatch.setattr(background_painter, "shared_batcher", lambda device, precision: batcher)
+    monkeypatch.setattr(background_batches, "_load_batcher", lambda device, precision: batcher)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     images, masks = write_photos(tmp_path, 3)
     step = "{edit: painted-complexity, settings: {steps: 1, device: DEVICE}, levels: {guidance: [0, 20]}}"

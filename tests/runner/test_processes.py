@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ from counterfoil.run_config import RunConfig
 from counterfoil.runner import execute
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.study.thumbnails import ThumbnailCandidates
-from counterfoil.worker_pool import find_memory
+from counterfoil.worker_pool import ForkedEngine, find_memory
 from counterfoil.worker_process import PortableWork, Send
 from planted import HALT_AT_PARTS, count_parts, write_photos
 from table_files import table_bytes
@@ -184,6 +185,45 @@ def test_a_worker_that_dies_is_one_line_and_the_same_command_goes_on(
     assert table_bytes(tmp_path / "out") == table_bytes(tmp_path / "whole")
 
 
+def die(number: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked on Linux and macOS")
+def test_a_forked_process_that_dies_is_one_line() -> None:
+    with pytest.raises(UserError, match="expected every worker process to live, one ended; what is finished is kept"):
+        list(ForkedEngine(2).map(die, range(2)))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="the processes are found in /proc")
+def test_forked_processes_end_with_a_parent_that_is_killed() -> None:
+    script = (
+        "import os, time\n"
+        "from counterfoil.worker_pool import ForkedEngine\n"
+        "def work(number):\n"
+        "    os.write(1, f'{os.getpid()}\\n'.encode())  # whole, which print is not where output is unbuffered\n"
+        "    time.sleep(3600)\n"
+        "list(ForkedEngine(2).map(work, range(2)))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.kill()
+    wait_until_gone(workers)
+    parent.communicate()
+
+
+class Meeting(PortableWork[int, int]):
+    """Goes on when three items of its process are in hand."""
+
+    def connect(self, send: Send, workers: int) -> None:
+        self.barrier = threading.Barrier(3, timeout=SECONDS)
+
+    def __call__(self, item: int) -> int:
+        self.barrier.wait()
+        return item
+
+
 class Doubling(PortableWork[int, int]):
     """Doubles numbers; fails on one of them."""
 
@@ -217,6 +257,15 @@ def test_notes_and_log_records_reach_the_parent_with_the_results(
     with pytest.raises(UserError, match="expected another number than 3"):
         list(ProcessEngine(2, notes.append).map(Doubling(3), range(5)))
     assert list(ProcessEngine(2, notes.append).map(Doubling(), [])) == []
+
+
+def test_several_threads_of_a_process_have_items_in_hand_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    monkeypatch.setattr(Meeting, "__module__", "test_processes")
+    monkeypatch.setitem(sys.modules, "test_processes", sys.modules[__name__])
+    engine = ProcessEngine(2, lambda note: None, threads=3)
+    assert sorted(engine.map(Meeting(), range(12))) == list(range(12))  # six at once, three in each process
+    assert sorted(engine.map(Doubling(), range(1))) == [0]
 
 
 def test_what_the_program_itself_defines_does_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from skimage import data
@@ -469,3 +470,24 @@ def test_an_edit_whose_reference_the_recipe_lacks_is_refused_with_the_line_to_ad
     with pytest.raises(cf.UserError, match=re.escape(f"is compared with; add the line '{line}'")):
         cf.run(images, [MODEL], masks=masks, recipe=str(recipe), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_without_the_photos_of_grounds_other_photos_lend_scenes_and_the_report_says_so(
+    photos: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("about: Scenes.\njudge_fills: false\nedits:\n  - edit: control\n  - edit: scene-swap\n")
+    given = ["--images", photos[0], "--masks", photos[1], "--model", "python:planted:honest", "--recipe", recipe]
+    done = counterfoil("run", *given, "--out", tmp_path / "out", "--workers", 1)
+    assert "Traceback" not in done.stderr
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    note = "made with ground: photo, since files that they use otherwise cannot be had here: scene-swap"
+    assert record["notes"] == [note]
+    assert note[1:] in (tmp_path / "out" / "report.html").read_text().replace("<code>", "").replace("</code>", "")
+    rows = pq.read_table(tmp_path / "out" / "variants.parquet", columns=["edit", "settings", "donor_id"]).to_pylist()
+    scenes = [row for row in rows if row["edit"] == "scene-swap"]
+    assert scenes
+    assert all(json.loads(row["settings"])["ground"] == "photo" and row["donor_id"] for row in scenes)

@@ -163,6 +163,7 @@ def version() -> None:
 def main() -> None:
     """Entry point: a user's error is one line and exit status 2."""
     os.environ.setdefault("OPENCV_LOG_LEVEL", "ERROR")  # its warnings about damaged pictures, which are rows
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # its own pool keeps what a long table took
     guard_output()
     handle_signals()
     try:

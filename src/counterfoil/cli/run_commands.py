@@ -49,6 +49,11 @@ from counterfoil.sources.source_loaders import open_source
     help="Whether columns of classes without photos compete.",
 )
 @engine_options
+@click.option(
+    "--render-device",
+    default="",
+    help="Compose the pictures with torch there: cuda, cuda:NUMBER or cpu [default: OpenCV, exact].",
+)
 @mask_options
 @model_options
 @click.option("--log", "trackers", multiple=True, type=click.Choice(list(TRACKERS)), help="Log to a tracker.")
@@ -58,7 +63,7 @@ def run(
 ) -> None:
     """Edit your photos, ask your models, and write a report on what each attribute costs."""
     names = ("recipe", "limit", "workers", "batch_size", "seed", "classes", "scoring", "segmenter", "doubtful_masks")
-    settings = {name: options[name] for name in names}
+    settings = {name: options[name] for name in (*names, "render_device")}
     source, how = open_source(images, masks), chosen_options(options)
     execution = chosen_execution(options)
     config = RunConfig(

@@ -143,7 +143,7 @@ def find_failures(picked: MinedAnswers) -> FailureModes:
 
 def _kept_rows(picked: MinedAnswers, model: AskedModel) -> dict[str, NDArray[Any]]:
     """A model's answers to the kept pictures and to all originals."""
-    table = model.table.columns(DETAIL_COLUMNS)
+    table = model.table.columns(("variant_id", *DETAIL_COLUMNS))
     kept = {e.variant.id for e, is_kept in zip(picked.asked.candidates, picked.choice.kept, strict=True) if is_kept}
     wanted = np.array([name in kept for name in table["variant_id"]], bool) | (table["attribute"] == "original")
     return {name: column[wanted] for name, column in table.items()}

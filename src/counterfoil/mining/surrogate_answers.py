@@ -102,7 +102,8 @@ class SurrogateAnswers:
         return codes.reshape(len(self.models), -1) - 1
 
     def _said_by(self, model: AskedModel) -> tuple[NDArray[np.float64], ...]:
-        table = model.table.columns(DETAIL_COLUMNS)  # includes what the page needs later, so that the file is read once
+        # what the page needs later too, so that the file is read once
+        table = model.table.columns(("variant_id", *DETAIL_COLUMNS))
         scored = table["outcome"] == "scored"
         right = np.where(scored, np.asarray(table["correct"], np.float64), np.nan)
         truth = np.where(scored, np.asarray(table["true_score"], np.float64), np.nan)

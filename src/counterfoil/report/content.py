@@ -127,20 +127,20 @@ def build_content(
     if not study.has_many_models:
         for table in study.predictions.values():  # all columns that the page needs, in one read of the file
             table.coded_columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
-    sample_ids = study.manifest["sample_id"]
+    of_pictures = study.manifest.texts("sample_id").indices  # the photo of each picture
     first = next(study.detail_groups)  # curves and maps are drawn of the first few models only
     without_originals = bool(study.accuracies) and not any(row.n for row in study.drops)
     choose = choose_unpaired_examples if without_originals else choose_examples
-    has_examples = len(sample_ids) and study.has_pictures and (without_originals or study.has_originals)
+    has_examples = len(of_pictures) and study.has_pictures and (without_originals or study.has_originals)
     return ReportContent(
         run=study.run,
         drops=study.drops,
-        photos=len(set(sample_ids)),
-        variants=len(sample_ids),
-        judgements=study.judgements if len(sample_ids) else {},
-        unused=measure_unused(study) if len(sample_ids) else (),
+        photos=len(np.unique(of_pictures)),
+        variants=len(of_pictures),
+        judgements=study.judgements if len(of_pictures) else {},
+        unused=measure_unused(study) if len(of_pictures) else (),
         doubtful_masks=len(study.doubtful_masks),
-        masks=choose_cut_outs(study, thumbnails.cut_out) if len(sample_ids) else (),
+        masks=choose_cut_outs(study, thumbnails.cut_out) if len(of_pictures) else (),
         interactions=study.interactions,
         natural_ground=study.natural_ground,
         background_answers=study.background_answers,
@@ -153,10 +153,10 @@ def build_content(
         attribute_drops=study.attribute_drops,
         outcomes={model: table.outcomes for model, table in study.predictions.items()},
         detectable_drops=study.detectable_drops,
-        means=_mean_drops(study) if len(sample_ids) and study.has_originals else {},
+        means=_mean_drops(study) if len(of_pictures) and study.has_originals else {},
         letters=_tied_groups(study),
         verdicts=study.verdicts,
-        overall_accuracies=study.overall_accuracies if len(sample_ids) else (),
+        overall_accuracies=study.overall_accuracies if len(of_pictures) else (),
         edited_accuracies=study.edited_accuracies,
         model_clusters=_cluster_models(study),
         attribute_differences=study.attribute_differences,
@@ -166,7 +166,7 @@ def build_content(
         places=position_maps(first),
         runs=study.runs if len(study.runs) > 1 else (),
         accuracies=study.accuracies,
-        papers=score_papers(study) if len(sample_ids) else (),
+        papers=score_papers(study) if len(of_pictures) else (),
     )
 
 
