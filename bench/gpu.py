@@ -2,7 +2,8 @@
 
 `python bench/gpu.py FOLDER`: photos in a folder of class folders; random weights. Prints pictures per second: the model
 alone on data already on the device, the evaluation with its pictures in memory, the evaluation from JPEG files, and
-the same files through timm's loader with as many workers.
+the same files through timm's loader with as many workers. With `--masks`, whole runs with edits too: their pictures
+made by OpenCV and by the device; `bench/device_edits.py` says what of it is left to the workers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from counterfoil.labels.label_space import imagenet1k
+from counterfoil.models.model_objects import wrap_model
 from counterfoil.models.model_options import ModelOptions, Precision, Request
 from counterfoil.models.preprocessing import verify_preparation
 from counterfoil.models.timm_torchvision import read_timm_preprocessing
@@ -30,6 +32,7 @@ from counterfoil.models.torch_network import TensorTransform, TorchNetwork
 from counterfoil.sources.pixels import read_photo
 from counterfoil.types import Engine, Model
 from counterfoil.worker_pool import ForkedEngine, LocalEngine, cores
+from device_edits import rate_run
 from photos import jpeg_files
 
 ARCHITECTURES = ("resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k")
@@ -152,6 +155,8 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=cores())
     parser.add_argument("--batch-size", type=int, default=256, help="of timm's loop and of the model alone")
+    parser.add_argument("--masks", type=Path, help="masks as <label>/<name>.png: run with edits too")
+    parser.add_argument("--recipes", nargs="+", default=("attributes", "imagenet-c"), help="of those runs")
     parser.add_argument("--precisions", nargs="+", choices=("f32", "bf16", "fp16"), default=("f32", "bf16"))
     given = parser.parse_args()
     files = jpeg_files(given.folder)
@@ -162,6 +167,19 @@ def main() -> None:
         for precision in given.precisions:
             contest = Contest(architecture, precision, given.workers, given.pictures)
             _print(contest, paths, made, given.batch_size)
+            if given.masks is not None:
+                _print_runs(contest, given.folder, given.masks, given.recipes)
+
+
+def _print_runs(contest: Contest, images: Path, masks: Path, recipes: Sequence[str]) -> None:
+    """Whole runs; a first one, which is not timed, makes the fills and keeps them in the cache."""
+    model = wrap_model(contest.module, options=ModelOptions(device="cuda", precision=contest.precision))
+    for recipe in recipes:
+        rate_run(model, images, masks, "", recipe)
+        for device in ("", "cuda"):
+            pictures, seconds = rate_run(model, images, masks, device, recipe)
+            way = "the device" if device else "OpenCV"
+            print(f"  run, {recipe}, pictures by {way}: {pictures / seconds:.0f} ({pictures} in {seconds:.1f} s)")
 
 
 def _print(contest: Contest, paths: Sequence[Path], made: Sequence[NDArray[np.uint8]], batch_size: int) -> None:

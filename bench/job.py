@@ -1,21 +1,25 @@
 """How much faster the whole job is, twenty edits per photo and one network, than edits to files and the torch loop.
 
 `python bench/job.py [FOLDER [MASKS]]`: photos as <label>/<name>.jpg, masks as <label>/<name>.png; without masks
-U2-Netp makes them for both sides beforehand; without a folder, the demo photos. Prints ratios and shares only.
+U2-Netp makes them for both sides beforehand; without a folder, the demo photos. Prints ratios and shares only, first
+for fills that are not judged, as the usual way has them, then for those that are.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 from functools import partial
 from pathlib import Path
 
 from figures import note_figure
-from pairing import in_turns, line_of, ratios, turn
+from pairing import Turn, in_turns, line_of, ratios, turn
 from photos import demo_folder, first_photos, jpeg_files, segmented_folder
+from run_cost import ASKED, cost_of_network
 
 BATCH_SIZE = 32
+FILLS = ("unjudged", "judged")
 SUFFIXES = ("png", "jpg")
 
 
@@ -33,9 +37,10 @@ def main() -> None:
             images = first_photos(images, Path(temporary) / "first", given.limit)
         count = len(jpeg_files(images))
         print(f"{count} photos, 20 edits each, {given.repetitions} pairs in turns for each kind of file")
-        for suffix in SUFFIXES:
-            _compare(images, masks, suffix, given.repetitions)
-        _print_shares(images, masks)
+        for fills in FILLS:
+            for suffix in SUFFIXES:
+                _compare((images, masks), suffix, fills, given.repetitions)
+            _print_shares(images, masks, fills)
 
 
 def _photos(folder: Path | None, masks: Path | None, temporary: Path) -> tuple[Path, Path]:
@@ -44,19 +49,28 @@ def _photos(folder: Path | None, masks: Path | None, temporary: Path) -> tuple[P
     return segmented_folder(folder, temporary) if masks is None else (folder, masks)
 
 
-def _compare(images: Path, masks: Path, suffix: str, repetitions: int) -> None:
-    usual = partial(turn, "file_job.py", images, masks, suffix, BATCH_SIZE)
-    pairs = in_turns(usual, partial(turn, "our_job.py", images, masks), repetitions)
+def _compare(photos: tuple[Path, Path], suffix: str, fills: str, repetitions: int) -> None:
+    usual = partial(turn, "file_job.py", *photos, suffix, BATCH_SIZE)
+    pairs = in_turns(usual, partial(turn, "our_job.py", *photos, fills), repetitions)
     found = ratios(pairs)
-    print(line_of(f"against {suffix} files", found))
-    note_figure(f"against {suffix} files, by the clock", found.wall)
-    note_figure(f"against {suffix} files, CPU time", found.cpu)
+    print(line_of(f"{fills} fills, against {suffix} files", found))
+    note_figure(f"{fills} fills, against {suffix} files, by the clock", found.wall)
+    note_figure(f"{fills} fills, against {suffix} files, CPU time", found.cpu)
     print(f"  pictures answered: {pairs[0][0].found} by the usual way, {pairs[0][1].found} by ours")
+    _compare_with_network([ours for _, ours in pairs], fills)
 
 
-def _print_shares(images: Path, masks: Path) -> None:
-    print("where our time goes:")
-    for part, share in turn("our_job.py", images, masks, "shares").found.items():
+def _compare_with_network(turns: list[Turn], fills: str) -> None:
+    """Our CPU time beside that of the network alone, which is asked about as many ready tensors."""
+    alone = cost_of_network(ASKED).alone
+    times = statistics.median(ours.cpu_seconds / (ours.found * alone) for ours in turns)
+    print(f"  {times:.1f} times the CPU time of the network alone")
+    note_figure(f"{fills} fills, CPU time / network alone", times, "x", "lower")
+
+
+def _print_shares(images: Path, masks: Path, fills: str) -> None:
+    print(f"where our time goes with {fills} fills:")
+    for part, share in turn("our_job.py", images, masks, fills, "shares").found.items():
         print(f"  {share:5.1f} %  {part}")
 
 

@@ -104,9 +104,12 @@ def try_edit(edit: Edit, subjects: Sequence[Subject], place: int, tally: Tally) 
     """Make one picture and measure it."""
     tried = len(subjects) - 1 if edit.needs.scene else min(len(subjects) - 1, DONORS)
     subject, donors = subjects[place], [subjects[(place + step) % len(subjects)] for step in range(1, tried + 1)]
+    if edit.needs.scene:  # all edits of a photo on one ground
+        edit = edit.choose(place)
     try:
         edit.check_subject(subject)
-        donor = next((each for each in donors if _suits(edit, subject, each)), donors[0])
+        lenders = (each for each in donors if edit.needs.donor is not None and _suits(edit, subject, each))
+        donor = next(lenders, donors[0])
         if edit.needs.donor is not None:
             edit.check_donor(donor)
             edit.check_fit(subject, donor)
