@@ -50,6 +50,19 @@ def test_threads_and_forked_processes_get_the_pictures_of_a_single_call(service:
                 np.testing.assert_array_equal(part, expected)
 
 
+def test_threads_of_one_forked_process_get_their_own_pictures(service: RenderService) -> None:
+    def ask(side: int) -> bool:
+        grey = request_of(side, side)
+        made = [service.make([grey], [GEOMETRY])[0].image for _ in range(20)]
+        return all(np.array_equal(image, grey.composition.draw().image) for image in made)
+
+    def work(number: int) -> list[bool]:
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(ask, (40, 41, 42, 43)))
+
+    assert list(ForkedEngine(1).map(work, [0])) == [[True] * 4]
+
+
 def test_a_fault_in_the_parent_is_raised_in_the_process_that_asked(service: RenderService) -> None:
     def work(number: int) -> str:
         try:

@@ -11,7 +11,16 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.device_rendering.torch_renderer import MadePicture, PictureRequest, TorchRenderer
-from counterfoil.edits.composition import Composition, LayerOfOne, ObjectLayer, Pasted, Placed, Plane, SmoothedObject
+from counterfoil.edits.composition import (
+    Composition,
+    HueStepped,
+    LayerOfOne,
+    ObjectLayer,
+    Pasted,
+    Placed,
+    Plane,
+    SmoothedObject,
+)
 from counterfoil.edits.edit_protocol import ComposedEdit, Edit, Supplied
 from counterfoil.edits.registry import EDITS, edit_named
 from counterfoil.edits.subject import Subject
@@ -91,6 +100,32 @@ def test_a_picture_of_the_device_is_within_a_level_of_the_exact_one(name: str, d
         np.testing.assert_array_equal(each.rows, covered.sum(axis=1))
         np.testing.assert_array_equal(each.columns, covered.sum(axis=0))
         assert not each.left_picture
+
+
+def test_objects_of_photos_of_two_sizes_are_moved_into_pictures_of_one(device: TorchRenderer) -> None:
+    behind, alpha = Plane(blob_on_grass((64, 64)).image), np.zeros((80, 80), np.uint8)
+    alpha[10:30, 12:34] = 255
+    matrix, requests = np.array([[1, 0, 3], [0, 1, 2]], np.float64), []
+    for side in (64, 80):
+        cut = ObjectLayer(Plane(blob_on_grass((side, side)).image), alpha[:side, :side], 0.8)
+        requests.append(PictureRequest(composition=Composition(Placed(cut, matrix, behind))))
+        requests.append(PictureRequest(composition=Composition(Pasted(cut, cut.colours), cut.alpha)))
+        soft = SmoothedObject(cut, 5, 1.0)
+        requests.append(PictureRequest(composition=Composition(soft, cut.alpha[cut.window])))
+    for request, made in zip(requests, device(requests), strict=True):
+        assert np.abs(request.composition.draw().image.astype(int) - made.image).max() <= 1
+
+
+@pytest.mark.parametrize("step", [100, np.full((1, 1), 100, np.uint16)], ids=["number", "array"])
+def test_hues_go_round_the_circle_here_and_on_the_device(step: int | NDArray[np.uint16], device: TorchRenderer) -> None:
+    hues = np.array([[[hue, 255, 255] for hue in range(180)]], np.uint8)
+    turned = HueStepped(Plane(np.asarray(cv2.cvtColor(hues, cv2.COLOR_HSV2RGB), np.uint8)), step)
+    wanted = hues.copy()
+    wanted[..., 0] = [(hue + 100) % 180 for hue in range(180)]
+    expected = np.asarray(cv2.cvtColor(wanted, cv2.COLOR_HSV2RGB), np.uint8)
+    (made,) = device([PictureRequest(composition=Composition(turned, np.full((1, 180), 255, np.uint8)))])
+    for image in (turned.draw(), made.image):
+        assert np.abs(image.astype(int) - expected).max() <= 1
 
 
 def test_most_edits_are_made_on_the_device() -> None:

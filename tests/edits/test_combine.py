@@ -106,6 +106,28 @@ def test_a_part_gets_its_donors_and_its_surrogate() -> None:
     assert resolution == (edit, 1)
 
 
+def test_a_part_in_a_scene_has_the_scene_that_it_has_alone() -> None:
+    swap = edit_named("scene-swap", {})
+    edit = edit_named("combine", {"edits": [{"edit": "scene-swap"}, {"edit": "object-grayscale"}]})
+    assert edit.needs.scene
+    chosen = edit.choose(7)
+    parts = json.loads(json.dumps(settings_of(chosen)["edits"]))
+    assert parts[0]["settings"] == settings_of(swap.choose(7))
+    assert chosen.resolve(Subject(cat()), supplied([])).edit == chosen  # no photo has to lend anything
+    made, alone = (each(cat(), RNG(0)) for each in (chosen, swap.choose(7)))
+    assert (made.image[made.alpha == 0] == alone.image[made.alpha == 0]).all()
+    # A choice that needs no scene stays where it was: with the picture.
+    assert edit_named("combine", {"edits": RED_AND_SMALL}).choose(7) == edit_named("combine", {"edits": RED_AND_SMALL})
+
+
+def test_a_combination_in_a_scene_is_refused_where_another_photo_would_have_to_lend_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("counterfoil.edits.scene_edits.can_draw_ground", lambda: False)
+    with pytest.raises(UserError, match="'combine-donor' takes one that needs it"):
+        edit_named("combine", {"edits": [{"edit": "scene-swap"}, {"edit": "object-grayscale"}]}).settle()
+
+
 def test_two_surrogates_in_one_combination_are_refused() -> None:
     parts = [{"edit": "painted-adversarial", "settings": {"surrogate": f"onnx:{name}.onnx"}} for name in "ab"]
     with pytest.raises(UserError, match=r"one surrogate, got onnx:a\.onnx and onnx:b\.onnx"):

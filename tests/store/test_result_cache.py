@@ -15,8 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import counterfoil as cf
 from counterfoil.errors import Unusable, UserError
-from counterfoil.store.result_cache import VARIABLE, ResultCache, Stored, name_result, open_result_cache
+from counterfoil.pieces import ItemRequest, Outcome
+from counterfoil.runner import PhotoWork
+from counterfoil.store.result_cache import RESULT_CODE, VARIABLE, ResultCache, Stored, name_result, open_result_cache
+from counterfoil.types import Sample
 
 PLANES = arrays.arrays(
     st.sampled_from([np.bool_, np.uint8, np.float32]), arrays.array_shapes(min_dims=1, max_dims=3, min_side=0)
@@ -173,3 +177,32 @@ def test_a_variable_says_how_much_is_kept(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv(VARIABLE, "much")
     with pytest.raises(UserError, match="expected a whole number of megabytes, 0 to keep nothing, got 'much'"):
         open_result_cache(tmp_path)
+
+
+# What works on a photo and decides nothing of what comes of it: records, progress, files, and this cache.
+DECIDES_NOTHING = {
+    "errors.py", "pieces.py", "plugins.py", "progress.py", "run_config.py", "store/files.py", "store/result_cache.py",
+    "study/examples.py",
+}  # fmt: skip
+
+
+def test_results_are_named_after_all_code_that_works_on_a_photo(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: set[str] = set()
+    process = PhotoWork.process
+
+    def watch(work: PhotoWork, item: Sample, request: ItemRequest) -> Outcome:
+        sys.setprofile(lambda frame, event, argument: entered.add(frame.f_code.co_filename))
+        try:
+            return process(work, item, request)
+        finally:
+            sys.setprofile(None)
+
+    monkeypatch.setattr(PhotoWork, "process", watch)
+    image, mask = np.full((64, 64, 3), 90, np.uint8), np.zeros((64, 64), np.uint8)
+    image[20:40, 20:44], mask[20:40, 20:44] = (200, 40, 40), 255
+    cf.run([(image, "red", mask)], {"one": lambda images: ["red"] * len(images)}, edits=["size"], workers=1)
+    package = Path(cf.__file__).parent
+    files = {Path(file) for file in entered}
+    own = {file.relative_to(package).as_posix() for file in files if file.is_relative_to(package)}
+    assert {"runner.py", "rendered_pictures.py", "edits/size.py"} <= own
+    assert {file for file in own if not file.startswith(RESULT_CODE)} <= DECIDES_NOTHING

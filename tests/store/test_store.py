@@ -24,6 +24,7 @@ from counterfoil.store.parquet import (
     dictionary_encode,
     find_texts,
     locate_texts,
+    open_parquet,
     read_dictionary_table,
     read_table,
     write_table,
@@ -98,6 +99,12 @@ def test_a_damaged_table_is_named_in_one_line(tmp_path: Path, damage: str) -> No
     with pytest.raises(UserError, match=r"t\.parquet: it is damaged") as error:
         read_table(path)
     assert "\n" not in str(error.value)
+
+
+def test_a_table_that_memory_does_not_hold_is_not_called_damaged(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.parquet", {"id": "text"}, {"id": ["a"]})
+    with pytest.raises(UserError, match="enough memory to read"), open_parquet(path):
+        raise pa.ArrowMemoryError("malloc of size 64 failed")  # what Arrow raises where there is none left
 
 
 def test_a_column_that_a_table_lacks_is_named(tmp_path: Path) -> None:

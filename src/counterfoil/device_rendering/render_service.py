@@ -7,7 +7,7 @@ import mmap
 import pickle
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -66,6 +66,7 @@ class RenderClient:
 
     parent: ArrayPipe
     child: ArrayPipe
+    lock: threading.Lock = field(default_factory=threading.Lock)  # threads of the child take turns
 
     @classmethod
     def open(cls, room: int = _ARENA) -> RenderClient:
@@ -76,11 +77,12 @@ class RenderClient:
 
     def ask(self, requests: Requests) -> list[MadePicture]:
         """In the child: have the parent make the pictures."""
-        self.child.send(requests)
-        answer = self.child.receive()
-        if isinstance(answer, BaseException):
-            raise answer
-        return [_take(request, made) for request, made in zip(requests[0], answer, strict=True)]
+        with self.lock:
+            self.child.send(requests)
+            answer = self.child.receive()
+            if isinstance(answer, BaseException):
+                raise answer
+            return [_take(request, made) for request, made in zip(requests[0], answer, strict=True)]
 
     def serve(self, render: Render) -> None:
         """In the parent: serve requests until the child ends."""

@@ -25,6 +25,7 @@ from counterfoil.edits.composition import (
     LayerPart,
     Levelled,
     Noisy,
+    ObjectLayer,
     Pasted,
     PictureLayer,
     Placed,
@@ -372,7 +373,7 @@ def group_key(layer: PictureLayer) -> tuple[object, ...]:
     """What layers of one batch have in common besides their kind and size."""
     if isinstance(layer, Smoothed | SmoothedObject):
         settings: tuple[object, ...] = (layer.kernel, layer.sigma)
-        return (*settings, _ends(layer.cut.window)) if isinstance(layer, SmoothedObject) else settings
+        return (*settings, *_object_key(layer.cut)) if isinstance(layer, SmoothedObject) else settings
     if isinstance(layer, LayerPart):
         return layer.of.shape, _ends(layer.window)
     if isinstance(layer, Repainted):
@@ -380,8 +381,13 @@ def group_key(layer: PictureLayer) -> tuple[object, ...]:
     if isinstance(layer, HueStepped):
         return layer.keep, np.size(layer.turn)
     if isinstance(layer, Placed):
-        return _ends(layer.move.source), layer.move.samples
+        return *_object_key(layer.cut), layer.move.samples
     return ()
+
+
+def _object_key(cut: ObjectLayer) -> tuple[object, ...]:
+    """The size of an object's own photo, which may be another than its new picture's, and its window there."""
+    return cut.alpha.shape, _ends(cut.window)
 
 
 def _ends(window: Window) -> tuple[int, int, int, int]:

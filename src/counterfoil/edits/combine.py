@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -80,7 +81,16 @@ class Combine(Edit):
             candidates=max(first.candidates, second.candidates),
             surrogate=first.surrogate or second.surrogate,
             gpu=first.gpu or second.gpu,
+            scene=first.scene or second.scene,
         )
+
+    def settle(self) -> Edit:
+        """With the parts as this machine can make them; raises `UserError` where one then takes another photo."""
+        return self._exchange(lambda edit: edit.settle())
+
+    def choose(self, seed: int) -> Edit:
+        """Let a part in a scene choose it, the same as it has alone; other parts choose when they are applied."""
+        return self._exchange(lambda edit: edit.choose(seed) if edit.needs.scene else edit)
 
     @property
     def shows_fill(self) -> bool:
@@ -128,14 +138,25 @@ class Combine(Edit):
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
         """Let each part choose on the unedited photo, as it would alone."""
+        donors = [0]
+
+        def resolve(edit: Edit) -> Edit:
+            resolution = edit.resolve(subject, supplied)
+            donors.extend([resolution.donor] if edit.needs.donor is not None else [])
+            return resolution.edit
+
+        return Resolution(self._exchange(resolve), donors[-1])
+
+    def _exchange(self, change: Callable[[Edit], Edit]) -> Combine:
+        """The combination of other edits for its parts; a part that stays keeps its settings as they were given."""
+        # Imported here because the registry imports this module.
         from counterfoil.edits.registry import settings_of
 
-        parts, donor = [], 0
+        parts = []
         for part, edit in zip(self.edits, _make_parts(self.edits), strict=True):
-            resolution = edit.resolve(subject, supplied)
-            parts.append(part if resolution.edit == edit else Part(part.edit, settings_of(resolution.edit)))
-            donor = resolution.donor if edit.needs.donor is not None else donor
-        return Resolution(replace(self, edits=(parts[0], parts[1])), donor)
+            changed = change(edit)
+            parts.append(part if changed == edit else Part(part.edit, settings_of(changed)))
+        return replace(self, edits=(parts[0], parts[1]))
 
     def apply(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Picture:
         """Apply the first edit, then the second to its result."""

@@ -155,7 +155,8 @@ class HueStepped(LayerOfOne):
     def draw(self) -> Bytes:
         """By OpenCV's eight-bit HSV."""
         colours = np.asarray(cv2.cvtColor(self.of.draw(), cv2.COLOR_RGB2HSV), np.uint8)
-        colours[..., 0] = (colours[..., 0] + self.turn) % HUES if self.keep else self.turn
+        old = colours[..., 0].astype(np.uint16)  # a sum of bytes would begin again at 256
+        colours[..., 0] = (old + self.turn) % HUES if self.keep else self.turn
         return np.asarray(cv2.cvtColor(colours, cv2.COLOR_HSV2RGB), np.uint8)
 
 

@@ -17,8 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from multiprocessing.reduction import recv_handle, send_handle
@@ -178,10 +177,8 @@ class PaintClient:
     """Asks the process that owns the device; any number of threads may."""
 
     address: ServiceAddress
-
-    @cached_property
-    def _of_thread(self) -> threading.local:
-        return threading.local()
+    # made at once: two threads that each made one on first use would lose a channel
+    _of_thread: threading.local = field(default_factory=threading.local, init=False, repr=False, compare=False)
 
     def paint(
         self, device: str, precision: PaintPrecision, scene: Scene, schedule: list[float], guides: Guides

@@ -179,6 +179,11 @@ def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
             yield parquet if not texts else pq.ParquetFile(
                 file, metadata=parquet.metadata, read_dictionary=texts, page_checksum_verification=True
             )  # fmt: skip
+        except MemoryError as error:  # Arrow's own is an ArrowException too, and says nothing about the file
+            raise UserError(
+                f"expected enough memory to read {path}, and none is left: close other programs and run the same"
+                " command again"
+            ) from error
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             line = " ".join(str(error).split())[:160]
             raise UserError(f"expected a whole Parquet file, got {path}: it is damaged: {line}") from error

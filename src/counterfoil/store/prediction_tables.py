@@ -222,10 +222,10 @@ def read_donor_labels(table: TableColumns) -> DictionaryColumn | None:
     donors, photos, labels = (table.texts(name) for name in ("donor_id", "sample_id", "label"))
     if not any(donors.dictionary):
         return None
-    label_of = np.zeros(len(photos.dictionary), np.intp)
+    words = np.array([*labels.dictionary, ""], object)
+    label_of = np.full(len(photos.dictionary), len(words) - 1)  # of a photo without a row that counts nothing is known
     label_of[photos.indices] = labels.indices
     known = dict(zip(photos.dictionary, label_of.tolist(), strict=True))
-    words = np.array([*labels.dictionary, ""], object)
     lent = np.fromiter((known.get(donor, len(words) - 1) for donor in donors.dictionary), np.intp)
     return DictionaryColumn(words, lent[donors.indices])
 

@@ -29,9 +29,9 @@ from counterfoil.store.files import is_half_written, write_atomically
 
 VARIABLE = "COUNTERFOIL_RESULTS_MB"  # how much is kept; 0 turns the cache off
 DEFAULT_MB = 2048
-_CODE = (  # what results are made by
-    "assets", "edits", "mask_quality.py", "models", "object_mask.py", "painters", "runner.py", "segmentation.py",
-    "sources", "store/prediction_tables.py", "stored_outcomes.py", "study/thumbnails.py", "types.py",
+RESULT_CODE = (  # what results are made by
+    "assets", "edits", "mask_quality.py", "models", "object_mask.py", "painters", "rendered_pictures.py", "runner.py",
+    "segmentation.py", "sources", "store/prediction_tables.py", "stored_outcomes.py", "study/thumbnails.py", "types.py",
     "variant_renderer.py",
 )  # fmt: skip
 _LIBRARIES = ("numpy", "opencv-python-headless", "onnxruntime", "pillow")
@@ -202,7 +202,7 @@ def name_result(*about: object) -> str:
 def _describe_maker() -> str:
     """What results depend on besides their input: the code, the libraries, and the processor's instructions."""
     package, digest = Path(__file__).parents[1], hashlib.sha256()
-    for place in (package / name for name in _CODE):
+    for place in (package / name for name in RESULT_CODE):
         files = sorted(place.rglob("*.*")) if place.is_dir() else [place]
         for file in files:
             if file.is_file() and file.suffix != ".pyc":
