@@ -186,6 +186,23 @@ def test_what_another_package_registers_is_listed(tmp_path: Path, kind: str, sch
     assert about.startswith(scheme)
 
 
+def test_a_package_that_cannot_be_imported_does_not_keep_other_models_from_loading(tmp_path: Path) -> None:
+    (tmp_path / "broken_loader.py").write_text("raise RuntimeError('no card')")
+    folder = registered(tmp_path, "broken_loader", "[counterfoil.models]\nbroken = broken_loader:load\n")
+    (folder / "mine.py").write_text(
+        "class Mine:\n"
+        "    labels, preprocessing, digest = ('day', 'night'), None, 'mine'\n"
+        "    def __call__(self, images):\n"
+        "        return [[1.0, 0.0]] * len(images)\n"
+    )
+    code = "from counterfoil.models.model_loaders import load_model\nprint(load_model({!r}).labels)"
+    assert python(code.format("python:mine:Mine"), folder).stdout.strip() == "('day', 'night')"
+    assert (
+        "entry point broken = broken_loader:load to load, but it fails"
+        in python(code.format("broken:x"), folder).stderr
+    )
+
+
 def test_a_source_and_a_model_of_another_package_make_a_run_and_its_report_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

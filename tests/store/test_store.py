@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -229,6 +231,19 @@ def test_ids_are_located_in_another_table_in_whatever_order_and_row_groups(tmp_p
     assert find_texts(other, "id", {"v1", "v4", "v7"})[1].tolist() == [0, 2]
     counted = TableColumns(plain, np.array([False, True, True, False, True]))
     assert counted.locate("id", other, "id").tolist() == [2, -1, 0]
+
+
+def test_taking_rows_or_none_of_them_loads_no_pandas(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.parquet", {"id": "text", "size": "int"}, {"id": ["a", "b"], "size": [1, 2]})
+    code = (
+        "import sys, numpy as np; from pathlib import Path; from counterfoil.store.parquet import TableColumns\n"
+        f"table = TableColumns(Path({str(path)!r}))\n"
+        "none, one = (table.take(np.array(rows, np.intp)) for rows in ([], [1]))\n"
+        "assert ([*none['id']], [*none['size']], [*one['id']], [*one['size']]) == ([], [], ['b'], [2])\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_rows_are_taken_from_the_row_groups_that_hold_them(tmp_path: Path) -> None:

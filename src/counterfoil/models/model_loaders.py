@@ -33,6 +33,7 @@ from counterfoil.plugins import (
     Plugin,
     find_plugin,
     list_plugins,
+    list_schemes,
     load_factory,
     read_optional,
     reporting_errors,
@@ -190,7 +191,7 @@ def list_model_schemes() -> dict[str, str]:
 
 def name_models(models: Sequence[str | Model]) -> list[str]:
     """The names that these models will have in tables, as far as the addresses tell."""
-    schemes = list_model_schemes()
+    schemes = {*ADDRESSES, *list_schemes(ENTRY_POINTS)}
     return [_name_model(model, schemes) for model in models]
 
 
@@ -226,7 +227,7 @@ def load_model(address: str, describe: str | None = None, options: ModelOptions 
     """
     expect_kind(address, str, "a model address such as embedded:efficientnet-lite0")
     expect_kind(options, (ModelOptions, type(None)), "options as counterfoil.ModelOptions")
-    name, place = split_name(address, list_model_schemes())
+    name, place = split_name(address, {*ADDRESSES, *list_schemes(ENTRY_POINTS)})
     if name:
         return NamedModel(load_model(place, describe, options), name)
     chosen = options or ModelOptions()

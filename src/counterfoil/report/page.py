@@ -194,22 +194,27 @@ def create_environment(*filters: Callable[..., str], templates: Path = TEMPLATES
     return environment
 
 
+_COMPILED: dict[tuple[str, str], bytes] = {}  # templates of this process, by name and text
+
+
 class _StoredTemplates(BytecodeCache):
-    """Compiled templates, from the cache of results: compiling takes most of a small report's time."""
+    """Compiled templates, of this process or of the cache of results: compiling takes most of a small report's time."""
 
     def __init__(self) -> None:
         self._cache = open_result_cache(cache_folder())
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Fill in what was stored for this text of the template."""
-        stored = self._cache.recall(_name_template(bucket))
-        if stored is not None:
-            bucket.bytecode_from_string(stored.planes[0].tobytes())
+        compiled = _COMPILED.get((bucket.key, bucket.checksum))
+        if compiled is None and (stored := self._cache.recall(_name_template(bucket))) is not None:
+            compiled = stored.planes[0].tobytes()
+        if compiled is not None:
+            bucket.bytecode_from_string(compiled)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         """Store a template that was compiled."""
-        compiled = np.frombuffer(bucket.bytecode_to_string(), np.uint8)
-        self._cache.keep(_name_template(bucket), Stored(None, (compiled,)))
+        compiled = _COMPILED[bucket.key, bucket.checksum] = bucket.bytecode_to_string()
+        self._cache.keep(_name_template(bucket), Stored(None, (np.frombuffer(compiled, np.uint8),)))
 
 
 def _name_template(bucket: Bucket) -> str:

@@ -382,6 +382,8 @@ def _column(values: Any) -> NDArray[Any] | DictionaryColumn:
             return np.concatenate([np.empty(0, NUMBERS[str(kind)]), *map(read_numbers, values.chunks)])
         numbers: NDArray[Any] = values.cast(kind).to_numpy()
         return numbers if numbers.flags.writeable else numbers.copy()  # Arrow's memory is read-only
+    if not len(values):  # Arrow would make an array of no chunk, for which it loads pandas
+        return DictionaryColumn(np.empty(0, object), np.empty(0, np.int64))
     if values.null_count:
         values = values.cast(kind).fill_null("")
     if values.type == kind:
