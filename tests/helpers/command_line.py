@@ -33,6 +33,8 @@ def counterfoil(*arguments: object, cwd: Path | None = None) -> Ended:
             main()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
+    if status:  # a test that fails shows why the command did
+        print(f"counterfoil {' '.join(map(str, arguments))}: status {status}\n{error.getvalue()}", file=sys.stderr)
     return Ended(status, out.getvalue(), error.getvalue())
 
 

@@ -32,14 +32,16 @@ HALT_AT_PARTS = 4  # in the folder that HALT_AT_FOLDER names: of two items, pict
 SATURATION = 230  # of objects alone: no background and hardly a random colour has it together with a label's hue
 
 
-def _distances(hues: NDArray[np.generic]) -> NDArray[np.int64]:
-    """How far each hue is from each label's, around the circle, (labels, pixels)."""
-    return np.stack([np.abs((hues.astype(np.int64) - HUES[label] + 90) % 180 - 90) for label in LABELS])
+# By level, since the pictures have many pixels and there are forty models in some runs: how far each hue is from each
+# label's, around the circle, (labels, levels); the hues that are a label's; the saturations that are an object's.
+_DISTANCES = np.stack([np.abs((np.arange(256) - HUES[label] + 90) % 180 - 90) for label in LABELS])
+_OF_LABEL = _DISTANCES.min(axis=0) <= 5
+_OF_OBJECT = np.abs(np.arange(256) - SATURATION) <= 12
 
 
 def _hue_answer(hues: NDArray[np.generic]) -> int:
     """Which label's hue the pixels have; the first label where there are none."""
-    return int(np.argmin(_distances(hues).mean(axis=1))) if len(hues) else 0
+    return int(np.argmin(_DISTANCES @ np.bincount(hues.astype(np.uint8), minlength=256)))
 
 
 def _one_hot(answers: Sequence[int]) -> NDArray[np.float32]:
@@ -64,8 +66,7 @@ class Planted:
 
     @staticmethod
     def object(hsv: NDArray[np.generic]) -> NDArray[np.bool_]:
-        strong = np.abs(hsv[:, :, 1].astype(np.int64) - SATURATION) <= 12
-        return np.asarray(strong & (_distances(hsv[:, :, 0]).min(axis=0) <= 5))
+        return np.asarray(_OF_OBJECT[hsv[:, :, 1]] & _OF_LABEL[hsv[:, :, 0]], np.bool_)
 
 
 class AnswersByBackground(Planted):
@@ -169,6 +170,7 @@ class Noisy(Planted):
 
     def __init__(self, seed: int, small: float = 0.0) -> None:
         self.seed, self.small = seed, small
+        self.digest = f"noisy {seed} {small}"  # else fixed pictures are shown to each that is loaded, to know it by
 
     def answer(self, hsv: NDArray[np.generic]) -> int:
         digest = hashlib.sha256(self.seed.to_bytes(4, "big") + hsv.tobytes()).digest()

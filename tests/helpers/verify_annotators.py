@@ -77,7 +77,7 @@ class Worker:
         until = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
-                line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+                line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
                 line.request("POST", path, body, headers)
                 reply = line.getresponse()
                 found: dict[str, Any] = json.loads(reply.read())

@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
-PATIENCE = 120_000  # milliseconds that a browser on a machine with other work may take for anything
+PATIENCE = 300_000  # milliseconds that a browser on a machine with other work may take for anything
 
 
 def chromium(playwright: Playwright) -> Browser:

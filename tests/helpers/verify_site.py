@@ -72,7 +72,7 @@ class Browser:
     csrf: str = ""
 
     def __post_init__(self) -> None:
-        self.http = httpx2.Client(base_url=self.url, timeout=120)
+        self.http = httpx2.Client(base_url=self.url, timeout=300)
 
     @property
     def cookie(self) -> tuple[str, str]:

@@ -443,4 +443,4 @@ def test_a_closed_line_ends_its_waits(endpoint: FakeEndpoint, load: Load) -> Non
         told = other.submit(ask, model)
         asked.wait()
         model.close()
-        assert told.result(timeout=60)[0].outcome == "error"
+        assert told.result(timeout=300)[0].outcome == "error"

@@ -94,7 +94,7 @@ def test_threads_and_forked_processes_get_the_answers_of_a_single_call() -> None
     for rolled, found in from_threads + from_processes:
         np.testing.assert_allclose(found, np.roll(expected, rolled, axis=0), atol=1e-5)
     for desk in [thread for thread in threading.enumerate() if thread.name == "counterfoil-desk"]:
-        desk.join(timeout=120)
+        desk.join(timeout=300)
         assert not desk.is_alive()
 
 

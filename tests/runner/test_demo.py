@@ -130,7 +130,7 @@ def test_the_segmenter_finds_the_objects_that_we_masked_by_hand(assets: object) 
     samples, _ = source.samples()
     segmenter = SalienceNetwork(assets("u2netp"))  # type: ignore[operator]
     overlaps = []
-    for sample in samples[::2]:
+    for sample in samples[::4]:  # 17 photos: the median of a sample decides, and the network takes 0.6 s for each
         image, mask = source.read(sample)
         assert mask is not None
         found, wanted = segmenter(image).mask.values >= 128, mask >= 128

@@ -18,6 +18,7 @@ from counterfoil.statistics.growth import measure_growth
 from counterfoil.study.comparison import compare_runs
 from counterfoil.study.runs import Study, open_runs
 from locations import DATA
+from model_groups import hold_all_models
 from planted import PAIRS, write_photos
 
 GOOD = [f"python:planted:noisy_{seed}" for seed in range(PAIRS)]
@@ -29,7 +30,8 @@ WORSE = [f"python:planted:worse_on_small_{seed}" for seed in range(PAIRS)]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("pairs")
     images, masks = write_photos(place, 60)
-    cf.run(images, [*GOOD, *WORSE], masks=masks, recipe=str(DATA / "pairs.yaml"), out=place / "out", workers=2)
+    with hold_all_models():
+        cf.run(images, [*GOOD, *WORSE], masks=masks, recipe=str(DATA / "pairs.yaml"), out=place / "out", workers=2)
     return place / "out"
 
 

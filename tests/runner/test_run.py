@@ -177,7 +177,7 @@ def test_a_signal_stops_a_run_whose_threads_are_busy(
     ]
     process = _halted([*arguments, "--recipe", RECIPE], parts)
     process.send_signal(number)
-    _, told = process.communicate(timeout=120)
+    _, told = process.communicate(timeout=300)
     assert process.returncode == 128 + number
     by = "" if number == signal.SIGINT else f" by {number.name}"
     assert told.endswith(f"counterfoil: stopped{by}; what is finished is kept, run the same command to go on\n")

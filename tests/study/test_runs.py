@@ -31,9 +31,9 @@ HONEST = "python:planted:honest"
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of one model each over the same photos."""
+    """Two runs of one model each over the same photos: of 12 that one model alone gets wrong, the p-value is 2^-11."""
     folder = tmp_path_factory.mktemp("finished")
-    images, masks = write_photos(folder, 24)
+    images, masks = write_photos(folder, 12)
     recipe = folder / "short.yaml"
     recipe.write_text("edits: [{edit: control}, {edit: background-swap}, {edit: size, settings: {rate: 0.08}}]")
     for name, model in (("background", BACKGROUND), ("honest", HONEST)):
@@ -97,7 +97,7 @@ def test_several_runs_make_one_comparison(finished: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert f"{HONEST} (100.0 % right) is clearly ahead of {BACKGROUND}" in done.stdout
     words = page_words(tmp_path / "report.html")
-    assert re.search(r"24 photos · \d\d pictures · 2 models · 2 runs", words)
+    assert re.search(r"12 photos · \d\d pictures · 2 models · 2 runs", words)
     assert "short.yaml" in words
     assert "Models side by side" in words
     models = {row["model"] for row in csv.DictReader((tmp_path / "drops.csv").open())}
@@ -136,6 +136,7 @@ def test_a_mined_benchmark_leads_with_the_accuracy_over_its_pictures(tmp_path: P
     none, every = (100 * bound for bound in (proportion_confint(0, 12, method="wilson")[1],
                                              proportion_confint(12, 12, method="wilson")[0]))  # fmt: skip
     told = f"right on 0.0 % [0.0, {none:.1f}] of the 36 pictures (12 photos)"
+    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == f"net is {told}; on 100.0 % [{every:.1f}, 100.0] of the unedited photos (n = 12)."
     assert f"size 0.0 % [0.0, {none:.1f}] of 24 pictures (12 photos)" in lines[1]

@@ -199,7 +199,7 @@ def test_a_refusal_reaches_somebody_who_is_still_sending(site: Site, length: int
         f"POST /api/next HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nOrigin: https://evil.example\r\n"
         f"Content-Length: {length}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", site.port), timeout=120) as line:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=300) as line:
         line.sendall(head.encode())
         select.select([line], [], [], 0.2)  # in vain, if all is well: it does not hang up on what is still to come
         line.sendall(b" " * length)
@@ -335,7 +335,7 @@ def _session(browser: Browser) -> str:
 
 def _raw(site: Site, request: bytes) -> bytes:
     """A request to the byte: clients tidy paths up before they send them."""
-    with socket.create_connection(("127.0.0.1", site.port), timeout=120) as line:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=300) as line:
         line.sendall(request)
         reply = b""
         while b"\r\n\r\n" not in reply:
