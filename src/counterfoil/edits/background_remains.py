@@ -27,11 +27,13 @@ CORE = 0.03  # of the object's size: what is so deep inside the mask is surely o
 CLEAR = 0.012  # of the object's size, and a pixel and a half: as near to the mask, background is mixed with the object
 FEW = 0.004  # share of the colours nearby below which a colour is not known
 BACKGROUND = 0.85  # share of the background in a colour, from which a pixel is background
+UNSURE = 0.25  # weight as sure object of what the author of a mask left open
 SURE = 0.6  # the same, from which a pixel inside is no sure object
 DEEPEST = 0.05  # of the object's size: how deep remains lie in a mask without an unknown band
 RIM = (0.02, 4.0)  # of the object's size, and in pixels: what is no deeper is a rim
 EDGE = 1.3  # by how much the edge between deeper remains and the object is clearer than that along the outline
 SPECK = 0.002  # of the object's area: smaller pieces that are cut off are taken away too
+PIECE, LIKELY = 0.01, 0.55  # of its area: smaller pieces by themselves, of which so much is background by their colour
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -78,7 +80,7 @@ class _Outline(NamedTuple):
 def _find_kept(image: Bytes, alpha: Bytes, unknown: Flags | None) -> Floats:
     """The share of each pixel's alpha that stays."""
     outline = _Outline.of(hard_object(alpha))
-    odds = cv2.blur(_measure_odds(image, outline), (3, 3))
+    odds = cv2.blur(_measure_odds(image, outline, unknown), (3, 3))
     if unknown is None:
         open_ = outline.depth <= max(3.0, DEEPEST * outline.size)
     else:
@@ -86,17 +88,19 @@ def _find_kept(image: Bytes, alpha: Bytes, unknown: Flags | None) -> Floats:
     likely = (odds > BACKGROUND) & (alpha > 0) & open_
     remains = _select_remains(image, likely, outline)
     kept = 1 - np.clip(1.5 * cv2.GaussianBlur(remains.astype(np.float32), (0, 0), 0.8), 0, 1)
-    kept[_find_specks(alpha, alpha * kept, outline)] = 0
+    kept[_find_specks(odds, alpha * kept, outline)] = 0
     return np.asarray(kept, np.float32)
 
 
-def _measure_odds(image: Bytes, outline: _Outline) -> Floats:
+def _measure_odds(image: Bytes, outline: _Outline, unknown: Flags | None = None) -> Floats:
     """For each pixel the share of the background in its colour near it, 0 to 1."""
     counts = _ColourCounts.of(image, NEAR * outline.size)
     size, depth, away = outline.size, outline.depth, outline.away
     reach = max(1, round(2 * CORE * size))
     thick = np.asarray(cv2.dilate(depth, np.ones((2 * reach + 1, 2 * reach + 1))), np.float32)
     core = np.clip(depth / np.clip(0.8 * thick, 1.5, max(1.5, CORE * size)) - 0.5, 0, 1) * outline.hard
+    if unknown is not None:
+        core[unknown] *= UNSURE
     beyond = ((away > CLEAR * size + 1.5) & (away < FAR * size)).astype(np.float32)
     behind = counts.measure(beyond)
     # A patch of grass inside the mask is no sure object.
@@ -156,7 +160,8 @@ def _sort_colours(image: Bytes) -> tuple[Integers, Floats]:
     found = Image.fromarray(small).quantize(COLOURS, method=method, dither=dither).getpalette() or []
     palette = np.unique(np.array(found, np.float32).reshape(-1, 3)[:COLOURS], axis=0)
     # Colours are sorted in steps of 8, 4 and 4 levels, of which a picture has some hundreds.
-    codes = (lab[..., 0] >> 3).astype(np.int32) * 4096 + (lab[..., 1] >> 2).astype(np.int32) * 64 + (lab[..., 2] >> 2)
+    light, red, yellow = (np.asarray(lab[..., i], np.int32) // step for i, step in enumerate((8, 4, 4)))
+    codes = light * 4096 + red * 64 + yellow
     used = np.flatnonzero(np.bincount(codes.ravel()))
     centres = np.stack([used // 4096 * 8 + 3.5, used // 64 % 64 * 4 + 1.5, used % 64 * 4 + 1.5], axis=1)
     levels = np.array([100 / 255, 1, 1], np.float32)  # OpenCV stretches L* to 255
@@ -172,7 +177,7 @@ def _select_remains(image: Bytes, likely: Flags, outline: _Outline) -> Flags:
     chosen = np.bincount(labels[outline.depth <= 2.5], minlength=count) > 0
     chosen[0] = False
     deepest = np.zeros(count, np.float32)
-    np.maximum.at(deepest, labels.ravel(), outline.depth.ravel())
+    np.maximum.at(deepest, np.asarray(labels.ravel(), np.intp), outline.depth.ravel())
     for number in np.flatnonzero(chosen & (deepest > max(RIM[0] * outline.size, RIM[1]))).tolist():
         left, top, width, height = (int(value) for value in boxes[number, :4])
         window = slice(max(0, top - 8), top + height + 8), slice(max(0, left - 8), left + width + 8)
@@ -194,15 +199,16 @@ def _goes_on(image: Bytes, region: Flags, hard: Flags) -> bool:
     return float(np.median(steps[inner])) >= EDGE * float(np.median(steps[outer]))
 
 
-def _find_specks(alpha: Bytes, kept: Floats, outline: _Outline) -> Flags:
-    """Small pieces that were part of something much larger before."""
-    count, labels, boxes, _ = cv2.connectedComponentsWithStats((kept > 100).astype(np.uint8), connectivity=8)
+def _find_specks(odds: Floats, left: Floats, outline: _Outline) -> Flags:
+    """Small pieces: those that were part of something much larger before, and those coloured like background."""
+    count, labels, boxes, _ = cv2.connectedComponentsWithStats((left > 100).astype(np.uint8), connectivity=8)
     before = cv2.connectedComponentsWithStats(outline.hard.astype(np.uint8), connectivity=8)
     whole = np.zeros(count, np.int64)
-    np.maximum.at(whole, labels.ravel(), before[2][:, cv2.CC_STAT_AREA][before[1]].ravel())
+    np.maximum.at(whole, np.asarray(labels.ravel(), np.intp), before[2][:, cv2.CC_STAT_AREA][before[1]].ravel())
     areas = boxes[:, cv2.CC_STAT_AREA]
-    small = (areas < SPECK * outline.size**2) & (whole > 10 * areas)
+    likely = np.bincount(labels.ravel(), weights=odds.ravel(), minlength=count) > LIKELY * areas
+    small = ((areas < SPECK * outline.size**2) & (whole > 10 * areas)) | ((areas < PIECE * outline.size**2) & likely)
     small[0] = False
     if not small.any():
-        return np.zeros(alpha.shape, bool)
+        return np.zeros(left.shape, bool)
     return np.asarray(cv2.dilate(small[labels].astype(np.uint8), np.ones((5, 5)))) > 0

@@ -29,6 +29,8 @@ RIM = 0.015  # of the object's size: what is mixed with the background
 MOST_GREEN = 0.01  # of the object's area
 
 GAP = 0.05  # of the object's size: half the width of gaps in it that are looked into
+LARGEST_HOLE = 0.05  # of the object's area: larger holes are not looked into
+FAINT = 60  # alpha of what is hardly object
 BINS = (32, 52, 52)  # of L*, a* and b*
 RARE = 0.0005  # share of the background below which it does not have a colour
 MOST_FOREIGN = (0.0003, 0.04)  # of the object's area, and of its gaps
@@ -43,6 +45,7 @@ MOST_HIDDEN = 2.55  # risk from which something hides the lower part of the obje
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
+Places = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
@@ -122,7 +125,8 @@ def _measure_foreign(shape: _Shape) -> tuple[float, float]:
     disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
     wide = cv2.copyMakeBorder(shape.hard.astype(np.uint8), reach, reach, reach, reach, cv2.BORDER_CONSTANT, value=0)
     closed = np.asarray(cv2.morphologyEx(wide, cv2.MORPH_CLOSE, disc))[reach:-reach, reach:-reach] > 0
-    gaps = closed & ~hard_object(cv2.add(shape.alpha, 68)) & (shape.away > 1.5)  # less than a quarter object
+    closed |= _find_small_holes(closed, LARGEST_HOLE * shape.size**2)
+    gaps = closed & (shape.alpha < FAINT) & (shape.away > 1.5)
     beyond = ~closed & (shape.away > 0.03 * shape.size + 2)
     if not gaps.any() or not beyond.any():
         return 0.0, 0.0
@@ -135,6 +139,16 @@ def _measure_foreign(shape: _Shape) -> tuple[float, float]:
     foreign = cv2.morphologyEx((gaps & ~known).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3)))
     found = float(np.count_nonzero(foreign))
     return found / shape.size**2, found / np.count_nonzero(gaps)
+
+
+def _find_small_holes(region: Flags, largest: float) -> Flags:
+    """What a region surrounds, up to an area."""
+    count, labels, boxes, _ = cv2.connectedComponentsWithStats((~region).astype(np.uint8), connectivity=4)
+    inside = boxes[:, cv2.CC_STAT_AREA] < largest
+    for border in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
+        inside[border] = False
+    inside[0] = False
+    return np.asarray(inside[:count][labels])
 
 
 def _measure_hidden(shape: _Shape) -> float:
@@ -160,7 +174,7 @@ def _find_ends(shape: _Shape) -> Iterator[_End]:
     corners = np.asarray(cv2.approxPolyDP(outline, max(1.5, STRAIGHT * shape.size), True), np.float64)[:, 0]
     limits = np.array(shape.hard.shape[::-1], np.float64)
     smooth = np.asarray(cv2.GaussianBlur(shape.lab, (0, 0), 1.0), np.float32)
-    steps = [np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *way), np.float32) / 8 for way in ((1, 0), (0, 1))]
+    steps = [np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *way), np.float32) for way in ((1, 0), (0, 1))]
     for first, last in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         along = last - first
         length = float(np.hypot(*along))
@@ -181,7 +195,7 @@ def _find_ends(shape: _Shape) -> Iterator[_End]:
         yield _End(length / shape.size, line)
 
 
-def _follow(shape: _Shape, steps: list[Floats], corner: Floats, way: Floats) -> float | None:
+def _follow(shape: _Shape, steps: list[Floats], corner: Places, way: Places) -> float | None:
     """How clear the line from a corner on is, where it is least clear; None where it leaves the picture at once."""
     across = np.array([-way[1], way[0]])
     reach = LINE_WIDTH * shape.size + 1
@@ -196,7 +210,7 @@ def _follow(shape: _Shape, steps: list[Floats], corner: Floats, way: Floats) -> 
     slope = np.linalg.norm(steps[0][rows, columns] * across[0] + steps[1][rows, columns] * across[1], axis=2)
     clear = np.where(shape.hard[rows, columns], 0, slope).max(axis=1)[:seen]
     clear = clear[~shape.hard[rows, columns][:seen, len(offsets) // 2]]
-    return float(np.percentile(clear, 25)) if len(clear) >= 5 else None
+    return float(np.percentile(clear, 25)) / 8 if len(clear) >= 5 else None
 
 
 def _measure_step(shape: _Shape) -> float:

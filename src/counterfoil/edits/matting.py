@@ -110,7 +110,7 @@ def _is_label(mask: Bytes) -> bool:
 
 
 def _is_mostly_unknown(mask: Bytes, partial: Flags) -> bool:
-    return np.count_nonzero(mask == UNKNOWN) > 0.5 * np.count_nonzero(partial)
+    return bool(np.count_nonzero(mask == UNKNOWN) > 0.5 * np.count_nonzero(partial))
 
 
 def _is_thin(partial: Flags) -> bool:

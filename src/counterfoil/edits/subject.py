@@ -488,7 +488,8 @@ def _fill_again(subject: Subject) -> Subject:
 
 
 _WITHOUT_FILL: tuple[Callable[[Subject], Any], ...] = (
-    _soften_mask, _estimate_alpha, _cut_out, _find_own_hole, _find_attachments, _find_hole, _find_cut_sides, _fill_background,
+    _soften_mask, _estimate_alpha, _cut_out, _find_own_hole, _find_attachments, _find_hole, _find_cut_sides,
+    _fill_background,
 )  # fmt: skip
 
 
