@@ -27,6 +27,11 @@ def draw(shape: Bytes, colour: tuple[int, int, int] = (150, 60, 40)) -> Bytes:
     return np.asarray(np.rint(green * (1 - share) + own * share), np.uint8)
 
 
+def widen(mask: Bytes) -> Bytes:
+    """A mask that is three pixels too wide."""
+    return np.asarray(cv2.dilate(mask, np.ones((7, 7), np.uint8)), np.uint8)
+
+
 def with_legs() -> Bytes:
     """A body on two legs."""
     shape = ellipse(SHAPE, (70, 100), (30, 55))
@@ -37,7 +42,7 @@ def with_legs() -> Bytes:
 
 def test_a_rim_of_background_in_a_mask_that_is_too_large_is_taken_out() -> None:
     true = ellipse(SHAPE, (80, 100), (40, 50))
-    drawn = np.asarray(cv2.dilate(true, np.ones((7, 7), np.uint8)))
+    drawn = widen(true)
     image = draw(true)
     before = soft_alpha(image, as_mask(drawn))
     after = trim_remains(image, before)
@@ -71,22 +76,22 @@ def test_a_mask_of_everything_or_nothing_stays(value: int) -> None:
 
 def test_a_large_picture_is_trimmed_as_its_small_copy() -> None:
     true = ellipse(SHAPE, (80, 100), (40, 50))
-    drawn = np.asarray(cv2.dilate(true, np.ones((7, 7), np.uint8)))
+    drawn = widen(true)
     image = draw(true)
-    large = [np.asarray(cv2.resize(plane, (1000, 800), interpolation=cv2.INTER_LINEAR)) for plane in (image, drawn)]
-    kept = cv2.resize(trim_remains(*large), SHAPE[::-1], interpolation=cv2.INTER_AREA)
-    assert mask_overlap(hard_object(np.asarray(kept)), true > 0) > 0.95
+    large, large_mask = (np.asarray(cv2.resize(plane, (1000, 800)), np.uint8) for plane in (image, drawn))
+    kept = np.asarray(cv2.resize(trim_remains(large, large_mask), SHAPE[::-1], interpolation=cv2.INTER_AREA), np.uint8)
+    assert mask_overlap(hard_object(kept), true > 0) > 0.95
 
 
 def test_a_graded_alpha_of_the_users_own_stays_as_it_is() -> None:
-    graded = np.asarray(cv2.GaussianBlur(ellipse(SHAPE, (80, 100), (44, 54)), (0, 0), 6))
+    graded = np.asarray(cv2.GaussianBlur(ellipse(SHAPE, (80, 100), (44, 54)), (0, 0), 6), np.uint8)
     picture = Picture(draw(ellipse(SHAPE, (80, 100), (40, 50))), graded)
     assert np.array_equal(Subject(picture, tools=REFINED).alpha, Subject(picture).alpha)
 
 
 def test_a_cut_out_is_refined_only_where_that_is_asked_for() -> None:
     true = ellipse(SHAPE, (80, 100), (40, 50))
-    drawn = np.asarray(cv2.dilate(true, np.ones((7, 7), np.uint8)))
+    drawn = widen(true)
     picture = Picture(draw(true), drawn)
     plain, refined = Subject(picture), Subject(picture, tools=REFINED)
     assert np.array_equal(plain.alpha, soft_alpha(picture.image, as_mask(drawn)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import cv2
 import numpy as np
 import pytest
@@ -72,7 +74,7 @@ FAULTY = {
     "something before the object leaves a gap in it": with_a_scarf,
     "something seems to hide the lower part of the object": behind_a_box,
 }
-MOVING = (SceneSwap("grass"), SceneSize(ground="grass"), Size(0.05, grounded=True), Position(grounded=True),
+MOVING = (SceneSwap(ground="grass"), SceneSize(ground="grass"), Size(0.05, grounded=True), Position(grounded=True),
           Direction(grounded=True), BackgroundSwap(grounded=True))  # fmt: skip
 
 
@@ -82,8 +84,8 @@ def test_each_fault_is_told_by_its_reason(reason: str) -> None:
 
 
 @pytest.mark.parametrize("ground", [grass, gravel])
-def test_a_whole_object_has_no_fault(ground: object) -> None:
-    assert measure_cutout(Subject(animal(ground()), tools=REFINED)).reason == ""  # type: ignore[operator]
+def test_a_whole_object_has_no_fault(ground: Callable[[], Bytes]) -> None:
+    assert measure_cutout(Subject(animal(ground()), tools=REFINED)).reason == ""
 
 
 def test_a_green_object_on_grass_is_not_taken_for_grass() -> None:
@@ -108,8 +110,9 @@ def test_edits_that_show_the_object_elsewhere_refuse_it_where_cut_outs_are_refin
 
 def test_the_measures_are_those_of_a_larger_copy() -> None:
     picture = behind_a_box()
-    image, alpha = (np.asarray(cv2.resize(plane, (1500, 1200), interpolation=cv2.INTER_LINEAR)) for plane in picture)
-    large = measure_cutout(Subject(Picture(image, hard_object(alpha) * np.uint8(255)), tools=REFINED))
+    image, alpha = (np.asarray(cv2.resize(plane, (1500, 1200)), np.uint8) for plane in picture)
+    hard = np.where(hard_object(alpha), 255, 0).astype(np.uint8)
+    large = measure_cutout(Subject(Picture(image, hard), tools=REFINED))
     assert large.reason.startswith("something seems to hide")
 
 

@@ -74,7 +74,8 @@ def test_the_digest_changes_with_what_changes_a_picture_and_not_with_the_words(t
         ("edits: []", "at least 1 item"),
         (
             "edit: []",
-            "unknown key 'edit'; expected name, about, working_size, tool_checks, judge_fills, allow_cut, refine_cutouts, edits",
+            "unknown key 'edit'; expected name, about, working_size, tool_checks, judge_fills, allow_cut,"
+            " refine_cutouts, edits",
         ),
         ("- control", "holds no keys"),
         ("a: [", "expected a recipe in YAML"),

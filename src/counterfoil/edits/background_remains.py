@@ -80,7 +80,7 @@ class _Outline(NamedTuple):
 def _find_kept(image: Bytes, alpha: Bytes, unknown: Flags | None) -> Floats:
     """The share of each pixel's alpha that stays."""
     outline = _Outline.of(hard_object(alpha))
-    odds = cv2.blur(_measure_odds(image, outline, unknown), (3, 3))
+    odds = np.asarray(cv2.blur(_measure_odds(image, outline, unknown), (3, 3)), np.float32)
     if unknown is None:
         open_ = outline.depth <= max(3.0, DEEPEST * outline.size)
     else:

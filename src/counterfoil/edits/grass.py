@@ -11,7 +11,7 @@ from counterfoil.edits.subject import Subject
 from counterfoil.object_mask import hard_object, object_trace
 
 BESIDE = (0.15, 0.1)  # of the object's size above and below its foot, and to its sides: where grass is looked for
-GREEN, STRAW = (-4.0, 6.0), (4.0, 11.0)  # a* of CIE Lab below, and b* above
+GREEN, STRAW = (-4.0, 6.0), (12.0, 11.0)  # a* of CIE Lab below, and b* above; straw, heath or leaves
 ROUGH, ROUGH_STRAW = 2.2, 4.5  # levels of L* by which green grass and straw differ from their mean around
 SHARE = 0.4  # of the ground there
 FEWEST = 50  # pixels that tell
