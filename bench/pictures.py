@@ -3,8 +3,9 @@
     python bench/pictures.py IMAGES MASKS [--photos 48] [--first 0] [--sheets FOLDER [--shuffled]]
 
 Before: patches fill every hole, nothing is refused. After: the fill is chosen and judged, cut objects stay at their
-border, cut-outs are refined. `--sheets` writes contact sheets of the pictures that were made, before and after, to be looked at. `--shuffled`
-mixes both on sheets that do not name them, and writes which picture is which to `key.csv`: to be read after counting.
+border, cut-outs are refined. `--sheets` writes contact sheets of the pictures that were made, before and after, to be
+looked at. `--shuffled` mixes both on sheets that do not name them, and writes which picture is which to `key.csv`: to
+be read after counting.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _classify_support(subject: Subject) -> Support:
 
 
 def is_in_water(subject: Subject) -> bool:
-    """Whether what is beside and below the object's foot is water, which hides its feet: what swims stands nowhere else.
+    """Whether what is beside and below the object's foot is water: what swims stands nowhere else.
 
     It has the colour of water or, where cut-outs are refined, grey ripples.
     """
