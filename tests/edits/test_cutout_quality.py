@@ -11,6 +11,7 @@ import pytest
 from counterfoil.edits.background import BackgroundSwap
 from counterfoil.edits.cutout_quality import measure_cutout
 from counterfoil.edits.direction import Direction
+from counterfoil.edits.donor_scene import is_in_water
 from counterfoil.edits.edit_protocol import Edit, Supplied
 from counterfoil.edits.grass import hide_in_grass, stands_in_grass
 from counterfoil.edits.position import Position
@@ -152,3 +153,23 @@ def test_size_and_place_show_the_blades_of_the_scene() -> None:
     swapped, small = (edit.apply(photo, rng, Supplied(donors=[])) for edit in edits)
     assert hard_object(swapped.alpha).sum() < hard_object(photo.alpha).sum()
     assert hard_object(small.alpha).mean() == pytest.approx(0.05, abs=0.006)
+
+
+def rippled(grey: bool = True) -> Picture:
+    """The same animal in water whose light changes from row to row."""
+    rows = np.arange(SHAPE[0])[:, None] + 3 * np.sin(np.arange(SHAPE[1]) / 25)[None]
+    levels = 110 + 60 * np.sin(rows / 2.5)
+    water = np.repeat(levels[..., None], 3, axis=2) * ((1, 1, 1) if grey else (1, 0.55, 0.35))
+    return animal(np.asarray(np.rint(water), np.uint8))
+
+
+def test_an_object_in_grey_ripples_is_taken_to_be_in_water_where_cut_outs_are_refined() -> None:
+    assert is_in_water(Subject(rippled(), tools=REFINED))
+    assert not is_in_water(Subject(rippled()))
+    with pytest.raises(Unusable, match="may be in water"):
+        SceneSwap(ground="sand").check_subject(Subject(rippled(), tools=REFINED))
+
+
+def test_boards_and_gravel_are_no_water() -> None:
+    assert not is_in_water(Subject(rippled(grey=False), tools=REFINED))
+    assert not is_in_water(Subject(animal(gravel()), tools=REFINED))
