@@ -3,8 +3,9 @@
     python bench/pictures.py IMAGES MASKS [--photos 48] [--first 0] [--sheets FOLDER [--shuffled]]
 
 Before: patches fill every hole, nothing is refused. After: the fill is chosen and judged, cut objects stay at their
-border. `--sheets` writes contact sheets of the pictures that were made, before and after, to be looked at. `--shuffled`
-mixes both on sheets that do not name them, and writes which picture is which to `key.csv`: to be read after counting.
+border, cut-outs are refined. `--sheets` writes contact sheets of the pictures that were made, before and after, to be
+looked at. `--shuffled` mixes both on sheets that do not name them, and writes which picture is which to `key.csv`: to
+be read after counting.
 """
 
 from __future__ import annotations
@@ -113,6 +114,8 @@ def try_edit(edit: Edit, subjects: Sequence[Subject], place: int, tally: Tally) 
         if edit.needs.donor is not None:
             edit.check_donor(donor)
             edit.check_fit(subject, donor)
+        elif edit.needs.scene:
+            edit = edit.resolve(subject, Supplied(donors=[])).edit
         picture = edit.apply(subject, np.random.default_rng(place), Supplied(donors=[donor]))
     except Unusable as error:
         tally.refused.append(str(error))
@@ -236,7 +239,7 @@ def main() -> None:
     print("| edit | made | refused | seam | repetition | texture | faulty | invented | cut shown | no change |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     made: list[tuple[str, Bytes]] = []
-    for when, tools in (("before", Tools(allow_cut=True)), ("after", Tools(fills=fills))):
+    for when, tools in (("before", Tools(allow_cut=True)), ("after", Tools(fills=fills, refine=True))):
         subjects = [Subject(photo.own, photo.picture, tools=tools) for photo in photos]
         for name, (kind, settings) in EDITS.items():
             tally = Tally()

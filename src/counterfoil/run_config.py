@@ -164,7 +164,10 @@ class RunPlan:
         """How holes are filled and what is refused; networks are loaded only where an edit shows a fill."""
         shown = self.recipe.judge_fills and any(step.edit.shows_fill or step.edit.needs.scene for step in self.steps)
         fills = load_fills() if shown else Fills()
-        return Tools(fills=fills, allow_cut=self.recipe.allow_cut, cache=open_result_cache(cache_folder()))
+        return Tools(
+            fills=fills, allow_cut=self.recipe.allow_cut, refine=self.recipe.refine_cutouts,
+            cache=open_result_cache(cache_folder()),
+        )  # fmt: skip
 
     @property
     def results(self) -> ResultCache:
@@ -208,7 +211,8 @@ class RunPlan:
             scoring=config.scoring if config.classes is None else f"{config.scoring}, classes of {config.classes}",
             main_edits=find_main_edits(self.recipe), segmenter=self._segmenter, doubtful_masks=config.doubtful_masks,
             tool_checks=len(self.tool_checks.photos), sanity=self.sanity,
-            fills=self.tools.fills.record, allow_cut=self.recipe.allow_cut, notes=self.notes,
+            fills=self.tools.fills.record, allow_cut=self.recipe.allow_cut,
+            refine_cutouts=self.recipe.refine_cutouts, notes=self.notes,
             rendering=self.rendering, rendered_edits=self._rendered_edits,
         )  # fmt: skip
 

@@ -18,10 +18,11 @@ def plan_pieces(plan: RunPlan) -> PiecePlan:
     config, recipe = plan.config, plan.recipe
     masked = all(sample.mask is not None for sample in plan.samples)
     rendering = [plan.rendering] if plan.rendering else []
+    refined = ["refined"] if plan.tools.refine else []
     digest = part_name(
         __version__, hash_samples(plan.samples), config.seed, recipe.working_size, recipe.judge_fills,
         plan.tools.fills.record, plan.tools.allow_cut,
-        [] if masked else [name_masks(config.segmenter), config.doubtful_masks], *rendering,
+        [] if masked else [name_masks(config.segmenter), config.doubtful_masks], *rendering, *refined,
     )  # fmt: skip
     names = tuple(dict.fromkeys(name_of(step.edit) for step in plan.steps))
     return PiecePlan(

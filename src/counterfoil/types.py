@@ -476,6 +476,7 @@ class Run:
     doubtful_masks: str = "leave-out"  # whether its doubtful masks were left out or kept
     fills: str = ""  # what filled the holes: "exemplar or MI-GAN, judged"; "" in runs that recorded none
     allow_cut: bool = False  # whether objects that the photo's border cuts were moved like others
+    refine_cutouts: bool = False  # whether what is background was taken out of cut-outs
     tool_checks: int = 0  # photos whose pictures were made again with another fill and another mask
     sanity: Mapping[str, SanityRecord] = field(default_factory=dict)  # by model: other set-ups that were tried
     rendering: str = ""  # what made the pictures of `rendered_edits`: "torch on cuda"; "" where OpenCV made all

@@ -425,7 +425,7 @@ def _make_renderer(table: Mapping[str, NDArray[Any]], run: Run) -> Renderer | No
 
 def load_same_tools(run: Run) -> Tools:
     """The fills and refusals that a run was made with."""
-    return Tools(fills=load_same_fills(run.fills), allow_cut=run.allow_cut)
+    return Tools(fills=load_same_fills(run.fills), allow_cut=run.allow_cut, refine=run.refine_cutouts)
 
 
 def _read_sample(table: Mapping[str, NDArray[Any]], name: str, row: int) -> Sample:

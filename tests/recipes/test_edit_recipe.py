@@ -74,7 +74,8 @@ def test_the_digest_changes_with_what_changes_a_picture_and_not_with_the_words(t
         ("edits: []", "at least 1 item"),
         (
             "edit: []",
-            "unknown key 'edit'; expected name, about, working_size, tool_checks, judge_fills, allow_cut, edits",
+            "unknown key 'edit'; expected name, about, working_size, tool_checks, judge_fills, allow_cut,"
+            " refine_cutouts, edits",
         ),
         ("- control", "holds no keys"),
         ("a: [", "expected a recipe in YAML"),
@@ -107,3 +108,19 @@ def test_a_step_that_needs_a_painter_is_listed_as_skipped_and_the_others_are_mad
     assert {drop.edit for drop in result.drops} == {"control", "background-plain"}
     assert [row.edit for row in result.skipped] == ["painted-background"]
     assert result.plan.run.main_edits["background"].edit == "background-plain"
+
+
+def test_our_recipes_refine_cut_outs_and_those_of_papers_do_not() -> None:
+    refined = {name for name in list_recipes() if load_recipe(name).refine_cutouts}
+    assert refined == {"attributes", "everything", "repair", "repair-fitting"}
+
+
+def test_a_recipe_that_leaves_cut_outs_as_they_are_keeps_the_digest_of_before_there_was_a_choice(
+    tmp_path: Path,
+) -> None:
+    digests = []
+    for line in ("", "refine_cutouts: false\n", "refine_cutouts: true\n"):
+        file = tmp_path / "own.yaml"
+        file.write_text(f"{line}edits: [control]\n", encoding="utf-8")
+        digests.append(load_recipe(str(file)).digest)
+    assert digests[0] == digests[1] != digests[2]

@@ -81,6 +81,7 @@ def test_two_models_of_one_run_are_compared(tmp_path: Path) -> None:
         ({"scoring": "any-of"}, "another label scoring, none against any-of"),
         ({"segmenter": "isnet"}, "another network that finds objects, none against isnet"),
         ({"allow_cut": True}, "another treatment of cut objects, kept at their border against moved like others"),
+        ({"refine_cutouts": True}, "another way of cutting out, as the masks are against refined"),
         ({"fills": "exemplar, judged"}, "another fill of holes, exemplar against exemplar, judged$"),
         ({"fills": "exemplar or MI-GAN, judged"}, "another fill of holes, .*MI-GAN.*npm.*COUNTERFOIL_MIGAN"),
         ({"photos": 38}, "other photos, 2 only in the first"),

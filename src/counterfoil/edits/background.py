@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.blur import GaussianBlur
 from counterfoil.edits.composition import Composition, Flat, Plane, Smoothed
 from counterfoil.edits.cutout import cover
+from counterfoil.edits.cutout_quality import check_cutout
 from counterfoil.edits.donor_scene import (
     OTHER_OBJECTS,
     SALIENT,
@@ -67,6 +68,7 @@ class BackgroundSwap(ComposedEdit):
         """Raises `Unusable` where part of the object, or what it hangs on, would be missing."""
         if self.grounded:
             check_whole(subject)
+            check_cutout(subject)
 
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the donor's background is not filled well or shows another object."""

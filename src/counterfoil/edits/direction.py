@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.composition import Composition, Placed, Plane
 from counterfoil.edits.cutout import Matrix, map_points, place_alpha
+from counterfoil.edits.cutout_quality import check_cutout
 from counterfoil.edits.donor_scene import check_whole
 from counterfoil.edits.edit_protocol import (
     ComposedEdit,
@@ -126,6 +127,7 @@ class Direction(ComposedEdit):
         """Raises `Unusable` where what the object hangs on would stay behind."""
         if self.grounded:
             check_whole(subject)
+            check_cutout(subject)
 
     def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Draw an angle and turn the object."""

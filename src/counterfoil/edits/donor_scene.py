@@ -50,6 +50,8 @@ TOUCHED = 3.0  # levels of L* a pixel: something beside an object in the air tha
 EVEN, EVEN_AIR = 9.0, 15.0  # levels of CIE Lab by which the squares of smooth ground and of open air differ
 DARKEST_AIR = 12.0  # L* of CIE Lab: a black studio is no air
 BLUE = -6.0  # b* of CIE Lab below which ground is water
+RIPPLED = (0.25, 0.3, 0.4)  # of the object's size above and below its foot, and to its sides: where ripples are seen
+GREY, CLEAR_RIPPLES, MORE_DOWN = 10.0, 1.8, 1.5  # levels of CIE Lab, levels a pixel, and the ratio of both slopes
 BESIDE_FOOT = 0.15  # of the height: how far above and below an object's foot water is looked for
 FLAT, FRAME_STEP = 5.0, 12.0  # levels: deviation along a line of a frame around the photo, and step at its edge
 WIDEST_FRAME, ALONG = 0.2, 0.7  # shares of the photo that a frame takes on one side, and of its edge with that step
@@ -99,7 +101,32 @@ def _classify_support(subject: Subject) -> Support:
 
 
 def is_in_water(subject: Subject) -> bool:
-    """Whether what is beside and below the object's foot has the colour of water: what swims stands nowhere else."""
+    """Whether what is beside and below the object's foot is water: what swims stands nowhere else.
+
+    It has the colour of water or, where cut-outs are refined, grey ripples.
+    """
+    return _has_colour_of_water(subject) or (subject.tools.refine and subject.once(_shows_ripples))
+
+
+def _shows_ripples(subject: Subject) -> bool:
+    """Whether the ground at the foot is grey and its light changes clearly, and more from row to row than across."""
+    alpha, box = subject.cutout.alpha, object_box(subject.cutout.alpha)
+    size, foot = float(np.sqrt(box.width * box.height)), box.top + box.height
+    rows = slice(max(0, round(foot - RIPPLED[0] * size)), round(foot + RIPPLED[1] * size))
+    columns = slice(max(0, round(box.left - RIPPLED[2] * size)), round(box.left + box.width + RIPPLED[2] * size))
+    image, clear = subject.picture.image[rows, columns], (~object_trace(alpha[rows, columns])).astype(np.uint8)
+    ground = np.asarray(cv2.erode(clear, np.ones((5, 5)))) > 0
+    if classify_support(subject) != "ground" or np.count_nonzero(ground) < 50:
+        return False
+    smooth = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32), (0, 0), 1.2)
+    across, down = (np.abs(cv2.Sobel(smooth, cv2.CV_32F, *way)[ground]) / 8 for way in ((1, 0), (0, 1)))
+    lab = cv2.cvtColor(image.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)[ground]
+    grey = float(np.median(np.hypot(lab[:, 1], lab[:, 2]))) < GREY
+    steep = float(np.median(down))
+    return grey and steep > CLEAR_RIPPLES and steep + 0.05 > MORE_DOWN * (float(np.median(across)) + 0.05)
+
+
+def _has_colour_of_water(subject: Subject) -> bool:
     tiles, foot = subject.once(_measure_tiles), find_foot(subject)
     near = (tiles.middle > foot - BESIDE_FOOT) & (tiles.middle < foot + BESIDE_FOOT)
     return bool(near.any()) and float(np.median(tiles.colour[near, 2])) < BLUE

@@ -34,19 +34,26 @@ def soft_alpha(image: Bytes, mask: ObjectMask) -> Bytes:
     return _alpha_from_hard(image, hard_object(mask.values), SALIENCE_BAND)
 
 
+def is_graded(mask: ObjectMask) -> bool:
+    """Whether a mask is an alpha with soft edges of its own, which is used as it is."""
+    if mask.origin == "salience" or _is_label(mask.values):
+        return False
+    partial = object_trace(mask.values) & (mask.values < 255)
+    return not (_is_thin(partial) or _is_mostly_unknown(mask.values, partial))
+
+
 def estimate_alpha(image: Bytes, mask: Bytes) -> Bytes:
     """A soft alpha from a hard mask, a trimap (128 is unknown) or an alpha that is graded already."""
     if mask.size > LARGEST:
         # Nearest, since the values of a trimap are categories.
         small = estimate_alpha(reduce_plane(image), reduce_plane(mask, cv2.INTER_NEAREST))
         return np.asarray(cv2.resize(small, mask.shape[::-1], interpolation=cv2.INTER_LINEAR), np.uint8)
-    top = int(mask.max(initial=0))
-    if top < 255 and ((mask == 0) | (mask == top)).all():  # a single value for the whole object
+    if _is_label(mask):
         return _alpha_from_hard(image, object_trace(mask))
     partial = object_trace(mask) & (mask < 255)
     if _is_thin(partial):
         return _alpha_from_hard(image, hard_object(mask))
-    if np.count_nonzero(mask == UNKNOWN) > 0.5 * np.count_nonzero(partial):
+    if _is_mostly_unknown(mask, partial):
         return _alpha_from_trimap(image, mask, partial)
     return np.where(mask < TRACE, 0, np.where(mask > 255 - TRACE, 255, mask)).astype(np.uint8)
 
@@ -94,6 +101,16 @@ def _mean_colours(image: Bytes, alpha: Bytes) -> tuple[Floats, Floats]:
         background = _mean(pixels * outside, radius) / (_mean(outside, radius) + np.float32(1e-5))
         colours = np.clip(foreground + share * (pixels - share * foreground - (1 - share) * background), 0, 255)
     return _enlarge(foreground, alpha.shape), _enlarge(background, alpha.shape)
+
+
+def _is_label(mask: Bytes) -> bool:
+    """Whether a mask has a single value for the whole object."""
+    top = int(mask.max(initial=0))
+    return top < 255 and bool(((mask == 0) | (mask == top)).all())
+
+
+def _is_mostly_unknown(mask: Bytes, partial: Flags) -> bool:
+    return bool(np.count_nonzero(mask == UNKNOWN) > 0.5 * np.count_nonzero(partial))
 
 
 def _is_thin(partial: Flags) -> bool:

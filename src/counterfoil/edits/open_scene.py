@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.composition import ObjectLayer
-from counterfoil.edits.cutout import paste
+from counterfoil.edits.cutout import Cutout, copy_read_only, paste
 from counterfoil.edits.donor_scene import (
     MOST_OTHER,
     OTHER_OBJECTS,
@@ -33,6 +33,7 @@ from counterfoil.edits.donor_scene import (
     is_open_air,
 )
 from counterfoil.edits.geometry import object_box
+from counterfoil.edits.grass import hide_in_grass, stands_in_grass
 from counterfoil.edits.ground_view import draw_ground
 from counterfoil.edits.scene import USUAL, change_light, darken_foot, find_ground_line, measure_contact_shadow
 from counterfoil.edits.subject import Subject
@@ -45,6 +46,7 @@ MOST_ENLARGED = 2.5  # pixels of the scene by those of the photo that lends it: 
 STEPS = 17  # places of a window along each side
 FOOT_COST = 0.5  # of a foot that is a whole height of the photo away from where the donor's own object stood
 ZOOM_COST = 0.3  # of a doubled size
+GRASS = "grass"  # the ground on which an object that stood in grass stands
 MOST_SALIENT = 0.1  # of a scene by itself: an egg or a leg that a small object would stand beside
 
 Bytes = NDArray[np.uint8]
@@ -114,13 +116,18 @@ class _StandOnGround:
         height, width = subject.picture.alpha.shape
         line = None if classify_support(subject) == "air" else 0.0  # there is ground everywhere
         ground = draw_ground(self.scene.material, self.scene.view, (height, width))
-        return _stand_before(subject, ground, line, tinted=False)  # a red cloth before made no red light
+        cut = subject.cutout
+        if subject.tools.refine and self.scene.material == GRASS and stands_in_grass(subject):
+            cut = cut._replace(alpha=copy_read_only(hide_in_grass(cut.alpha, self.scene.view)))
+        return _stand_before(subject, ground, line, tinted=False, cut=cut)  # a red cloth before made no red light
 
 
-def _stand_before(subject: Subject, scene: Bytes, line: float | None, tinted: bool = True) -> Subject:
+def _stand_before(
+    subject: Subject, scene: Bytes, line: float | None, tinted: bool = True, cut: Cutout | None = None
+) -> Subject:
     """The object as it was before a scene, below whose `line` it stands; `tinted`: in part of its colour too."""
     subject.check_background()
-    cut, support = subject.cutout, classify_support(subject)
+    cut, support = subject.cutout if cut is None else cut, classify_support(subject)
     clear = (~object_trace(cut.alpha)).astype(np.uint8)
     old, new = (np.array(cv2.mean(image, clear)[:3], np.float32) for image in (subject.picture.image, scene))
     if not tinted:

@@ -12,6 +12,7 @@ import numpy as np
 
 from counterfoil.edits.composition import Composition, Placed, Plane
 from counterfoil.edits.cutout import Cutout, Matrix, place_alpha
+from counterfoil.edits.cutout_quality import check_cutout
 from counterfoil.edits.donor_scene import check_whole
 from counterfoil.edits.edit_protocol import (
     ComposedEdit,
@@ -84,6 +85,7 @@ class Position(ComposedEdit):
         """Raises `Unusable` where what the object hangs on would stay behind."""
         if self.grounded:
             check_whole(subject)
+            check_cutout(subject)
 
     def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Draw a place and move the object there."""
@@ -179,6 +181,7 @@ class PositionGrid(ComposedEdit):
         """Raises `Unusable` where what the object hangs on would stay behind."""
         if self.grounded:
             check_whole(subject)
+            check_cutout(subject)
 
     def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Centre the object's box in the cell, as far as it fits into the picture."""

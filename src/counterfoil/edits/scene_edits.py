@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.composition import Composition
+from counterfoil.edits.cutout_quality import check_cutout
 from counterfoil.edits.direction import Direction
 from counterfoil.edits.donor_scene import SceneWindow, check_whole, classify_support, is_in_water
 from counterfoil.edits.edit_protocol import ComposedEdit, Edit, Needs, RecipeEdit, Resolution, Supplied, format_percent
 from counterfoil.edits.geometry import check_rate
+from counterfoil.edits.grass import stands_in_grass
 from counterfoil.edits.ground_view import MATERIALS, can_draw_ground
 from counterfoil.edits.open_scene import (
+    GRASS,
     GroundScene,
     check_open_scene,
     check_scene_for,
@@ -49,7 +52,7 @@ class InScene(ComposedEdit):
     later: ClassVar[tuple[str, ...]] = ("ground", "view")
     window: Window | None  # of the photo that lends the scene
     ground: str  # of what the open ground is; PHOTO: another photo lends the scene; "" where that is not chosen yet
-    view: int  # number of the view of the ground
+    view: int  # number of the view of the ground; 0 where the user asked for a ground and not for a view of it
 
     @property
     def needs(self) -> Needs:
@@ -73,12 +76,13 @@ class InScene(ComposedEdit):
         if self.ground or self.window is not None:
             return self
         number, grounds = seed_from(seed, "ground"), tuple(MATERIALS)
-        view = number // len(grounds) % VIEWS
+        view = 1 + number // len(grounds) % VIEWS
         return replace(self, ground=grounds[number % len(grounds)], view=view)  # type: ignore[type-var]
 
     def check_subject(self, subject: Subject) -> None:
         """Raises `Unusable` where part of the object, or what it hangs or stands on, would be missing."""
         check_whole(subject)
+        check_cutout(subject)
         if self.ground not in MATERIALS:
             return
         if classify_support(subject) == "air":
@@ -95,7 +99,12 @@ class InScene(ComposedEdit):
         check_scene_for(subject, donor)
 
     def resolve(self, subject: Subject, supplied: Supplied) -> Resolution:
-        """Choose the part of the photo, so that the settings alone reproduce the variant."""
+        """Choose the part of the photo, so that the settings alone reproduce the variant.
+
+        Open ground that was drawn becomes grass where the object stands in grass, which hides its feet.
+        """
+        if self.ground in MATERIALS and self.view > 0 and subject.tools.refine and stands_in_grass(subject):
+            return Resolution(replace(self, ground=GRASS))  # type: ignore[type-var]  # a dataclass
         if self.window is not None or self.ground in MATERIALS:
             return Resolution(self)
         left, top, width, height = find_open_scene(subject, supplied.donor)
@@ -117,7 +126,7 @@ class SceneSwap(InScene):
     """Show the object as it was on open ground, or in a part of another photo that shows nothing of its object."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 2  # 2: on open ground
+    version: ClassVar[int] = 3  # 3: on grass where the object stood in grass; 2: on open ground
     words: ClassVar[str] = "another scene behind the object"
     window: Window | None = None
     ground: str = ""
@@ -189,7 +198,7 @@ class SceneSize(ChangedInScene):
     """Zoom the object in the scene until it covers a given share of the picture."""
 
     attribute: ClassVar[Attribute] = "size"
-    version: ClassVar[int] = 2  # 2: on open ground
+    version: ClassVar[int] = 3  # 3: on grass where the object stood in grass; 2: on open ground
     rate: float = 0.05
     window: Window | None = None
     ground: str = ""
@@ -227,7 +236,7 @@ class ScenePosition(ChangedInScene):
     """Move the object to another place of the scene."""
 
     attribute: ClassVar[Attribute] = "position"
-    version: ClassVar[int] = 2  # 2: on open ground
+    version: ClassVar[int] = 3  # 3: on grass where the object stood in grass; 2: on open ground
     rate: float | None = None  # zoom to this rate first
     window: Window | None = None
     ground: str = ""
@@ -263,7 +272,7 @@ class SceneDirection(ChangedInScene):
     """Turn the object in the scene, as far as it still stands."""
 
     attribute: ClassVar[Attribute] = "direction"
-    version: ClassVar[int] = 3  # 3: on open ground; 2: turned less far, as far as the object keeps its footing
+    version: ClassVar[int] = 4  # 4: in grass; 3: on open ground; 2: turned less far, as far as it keeps its footing
     low: int = -45
     high: int = 45
     angle: float | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.composition import Composition, Placed, Plane
+from counterfoil.edits.cutout_quality import check_cutout
 from counterfoil.edits.edit_protocol import ComposedEdit, Needs, Supplied, format_percent
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, object_rate, zoom_to_rate
 from counterfoil.edits.photo_border import anchor_point
@@ -67,6 +68,11 @@ class Size(ComposedEdit):
     def moves_object(self) -> bool:
         """Where it shrinks."""
         return self.shows_fill
+
+    def check_subject(self, subject: Subject) -> None:
+        """Raises `Unusable` where an object that shrinks would show that it was cut out."""
+        if self.grounded and self.shows_fill:
+            check_cutout(subject)
 
     def compose(self, subject: Subject, rng: np.random.Generator, supplied: Supplied) -> Composition:
         """Zoom the object, or crop the photo."""

@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.attachments import Attachments, find_attachments
+from counterfoil.edits.background_remains import trim_remains
 from counterfoil.edits.composition import Composition, LayerPart, ObjectLayer, Pasted, PictureLayer, Plane, Repainted
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
 from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_hole, find_hole, grow
 from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
 from counterfoil.edits.fill_quality import FillQuality
-from counterfoil.edits.matting import LARGEST, soft_alpha
+from counterfoil.edits.matting import LARGEST, is_graded, soft_alpha
 from counterfoil.edits.object_traces import find_traces
 from counterfoil.edits.patch_match import Moves, OpenPicture, match_patches
 from counterfoil.edits.photo_border import Side, find_cut_sides
 from counterfoil.errors import Unusable
-from counterfoil.object_mask import Flags, MaskOrigin, ObjectMask, as_mask, hard_object
+from counterfoil.object_mask import UNKNOWN, Flags, MaskOrigin, ObjectMask, as_mask, hard_object
 from counterfoil.store.result_cache import NO_CACHE, ResultCache, Stored, name_result
 from counterfoil.types import Picture
 
@@ -41,6 +42,7 @@ class Tools:
     same_as: Subject | None = None  # with the unchanged mask, where this mask was grown or shrunk
     cache: ResultCache = field(default=NO_CACHE, compare=False)  # of fills and measures, on disk
     allow_cut: bool = False  # move objects that the photo's border cuts, as the papers do: the cut becomes visible
+    refine: bool = False  # take what is background out of cut-outs, and refuse those that cannot be shown elsewhere
 
 
 PLAIN_TOOLS = Tools()
@@ -198,7 +200,7 @@ class Subject:
         derived = Subject(picture, tools=self.tools)
         derived._results.update(known or {})
         if cut is not None:
-            derived._results |= {_estimate_alpha: cut.alpha, _cut_out: cut}
+            derived._results |= {_soften_mask: cut.alpha, _estimate_alpha: cut.alpha, _cut_out: cut}
         if behind is not None:
             derived._results[_choose_fill] = Fill(copy_read_only(behind), "known")
         return derived
@@ -309,6 +311,15 @@ def _planes_of(result: object) -> Iterator[NDArray[Any]]:
 
 
 def _estimate_alpha(subject: Subject) -> Bytes:
+    alpha, mask = subject.once(_soften_mask), subject.mask
+    if not subject.tools.refine or is_graded(mask):
+        return alpha
+    unknown = mask.values == UNKNOWN if mask.origin == "trimap" else None
+    return copy_read_only(trim_remains(subject.picture.image, alpha, unknown))
+
+
+def _soften_mask(subject: Subject) -> Bytes:
+    """All of the mask with soft edges, from which holes are made: what is left in the alpha is less."""
     return copy_read_only(soft_alpha(subject.picture.image, subject.mask))
 
 
@@ -321,7 +332,7 @@ def _hash_picture(subject: Subject) -> str:
 
 
 def _fill_background(subject: Subject) -> Bytes:
-    image, hole = subject.picture.image, find_hole(subject.alpha)
+    image, hole = subject.picture.image, find_hole(subject.once(_soften_mask))
     check_background(1 - np.count_nonzero(hole) / hole.size)
     return _once_filled(
         subject, ("quick", hole), lambda: Fill(fill_hole(image, hole, subject.once(_match_patches)), "exemplar")
@@ -330,7 +341,7 @@ def _fill_background(subject: Subject) -> Bytes:
 
 def _match_patches(subject: Subject) -> tuple[Moves, ...] | None:
     """The patches of the object's hole; None where a picture is reduced to be filled."""
-    hole = find_hole(subject.alpha)
+    hole = find_hole(subject.once(_soften_mask))
     return None if hole.size > LARGEST else tuple(match_patches(OpenPicture(subject.picture.image, hole)))
 
 
@@ -344,7 +355,8 @@ def _find_hole(subject: Subject) -> Flags:
 
 def _find_own_hole(subject: Subject) -> Flags:
     """The object with its margin, and the shadow and reflection that would stay behind."""
-    hole, traces = find_hole(subject.alpha), find_traces(subject.picture.image, subject.alpha)
+    alpha = subject.once(_soften_mask)
+    hole, traces = find_hole(alpha), find_traces(subject.picture.image, alpha)
     if traces.any():
         hole = np.asarray(hole | grow(traces, max(1, round(MARGIN * min(hole.shape) / 2))))
     return close_islands(hole)
@@ -413,7 +425,7 @@ def _share_tasks(subject: Subject, first: Subject) -> Subject:
 
 def _open_hole(subject: Subject) -> FillTask:
     matched = subject._results.get(_match_patches)  # for a fill that is hidden: it has no shadow
-    same = matched is not None and np.array_equal(subject.hole, find_hole(subject.alpha))
+    same = matched is not None and np.array_equal(subject.hole, find_hole(subject.once(_soften_mask)))
     return FillTask(subject.picture.image, subject.hole, levels=matched if same else None)
 
 
@@ -476,7 +488,8 @@ def _fill_again(subject: Subject) -> Subject:
 
 
 _WITHOUT_FILL: tuple[Callable[[Subject], Any], ...] = (
-    _estimate_alpha, _cut_out, _find_own_hole, _find_attachments, _find_hole, _find_cut_sides, _fill_background,
+    _soften_mask, _estimate_alpha, _cut_out, _find_own_hole, _find_attachments, _find_hole, _find_cut_sides,
+    _fill_background,
 )  # fmt: skip
 
 

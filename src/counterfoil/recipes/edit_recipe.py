@@ -56,6 +56,7 @@ class Recipe(BaseModel):
     tool_checks: int = Field(default=0, ge=0)  # photos whose pictures are also made with another fill and mask
     judge_fills: bool = True  # refuse pictures whose filled hole would show; off: patches fill every hole, unjudged
     allow_cut: bool = False  # move objects that the photo's border cuts like others, as the papers do
+    refine_cutouts: bool = False  # take background out of cut-outs, refuse those that lack a part; off in the papers
     edits: tuple[Step, ...] = Field(min_length=1)
 
     @property
@@ -65,6 +66,7 @@ class Recipe(BaseModel):
         # Digests of recipes without these keys stay as they were.
         left_out |= {"judge_fills": True} if self.judge_fills else {}
         left_out |= {} if self.allow_cut else {"allow_cut": True}
+        left_out |= {} if self.refine_cutouts else {"refine_cutouts": True}
         return hashlib.sha256(self.model_dump_json(exclude=left_out).encode()).hexdigest()
 
 

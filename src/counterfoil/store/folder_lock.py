@@ -29,6 +29,7 @@ _TRACES = ("run.json", "work/lock", "work/plan.json")  # a folder that holds one
 _FIELD_NAMES = {  # fields of the record with another name for users
     "images": "source of photos", "masks": "folder of masks", "recipe_digest": "recipe",
     "collection_digest": "collection", "fills": "fill of holes", "allow_cut": "treatment of cut objects",
+    "refine_cutouts": "way of cutting out",
     "doubtful_masks": "treatment of doubtful masks", "rendering": "way of making pictures",
     "models": "model", "model_digests": "model", "identities": "model",
 }  # fmt: skip

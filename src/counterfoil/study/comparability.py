@@ -25,6 +25,7 @@ _COMPARED_FIELDS = {
     "segmenter": "network that finds objects",
     "doubtful_masks": "treatment of doubtful masks",
     "allow_cut": "treatment of cut objects",
+    "refine_cutouts": "way of cutting out",
     "fills": "fill of holes",
 }  # fields of the records that must agree, with readable names
 _UNRECORDED = {"doubtful_masks": "leave-out", "fills": "exemplar"}  # of older runs
@@ -62,6 +63,8 @@ def _describe_field(key: str, record: Mapping[str, Any]) -> str:
     value = _read_field(key, record) if key in _UNRECORDED else record.get(key)
     if key == "allow_cut":
         return "moved like others" if value else "kept at their border"
+    if key == "refine_cutouts":
+        return "refined" if value else "as the masks are"
     if key == "recipe_digest":
         return f"'{record.get('recipe')}' ({str(value)[:8]})"
     if key == "collection_digest":
