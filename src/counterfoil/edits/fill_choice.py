@@ -32,7 +32,7 @@ FillName: TypeAlias = Literal[
     "exemplar", "exemplar, other sources", "exemplar after MI-GAN", "MI-GAN", "MI-GAN, mirrored", "smooth", "known"
 ]
 VERSION = 2  # of fills and judge; 2: MI-GAN at the picture's own scale, a coarser map of what stands out
-GOOD = 0.7  # fault below which no further fill is made
+GOOD = 0.85  # fault below which no further fill is made: good enough also where nothing stands before it
 HOPELESS = (1.5, 1.2)  # fault from which none is either, after two fills and after three: no other was good enough then
 
 Bytes = NDArray[np.uint8]
@@ -79,6 +79,7 @@ class FillTask:
     qualities: dict[FillName, FillQuality] = field(default_factory=dict)  # without disagreement and appearance
     disagreements: dict[frozenset[FillName], float] = field(default_factory=dict)
     appearances: dict[FillName, float] = field(default_factory=dict)
+    usual: list[float] = field(default_factory=list)  # difference of patches around the hole, measured once
 
     @property
     def everything(self) -> Flags:
@@ -161,7 +162,8 @@ class Fills:
         if not self.judged:
             return Fill(image, name)
         if name not in task.qualities:
-            task.qualities[name] = measure_fill(FilledHole(image, task.hole, task.avoid))
+            filled = FilledHole(image, task.hole, task.avoid, usual=task.usual)
+            task.qualities[name] = measure_fill(filled, hopeless=HOPELESS[0])
         quality = task.qualities[name]
         if others:
             quality = quality._replace(disagreement=min(self._compare(task, name, other) for other in others))
