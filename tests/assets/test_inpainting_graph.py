@@ -11,11 +11,18 @@ import pytest
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from counterfoil.assets.inpainting_graph import FULL, PAINTED, PLANES, Part, extract_network, open_inpainting_session
+from counterfoil.assets.inpainting_graph import (
+    FULL,
+    PAINTED,
+    PLANES,
+    NetworkEnds,
+    extract_network,
+    open_inpainting_session,
+)
 from counterfoil.assets.onnx_session import open_onnx_session
 
 CHANNELS = 16
-WHOLE = Part("input", "output")
+WHOLE = NetworkEnds("input", "output")
 
 
 def make_file(noise: float = 0.1, bound: float = 256.0, mode: str = "constant") -> bytes:

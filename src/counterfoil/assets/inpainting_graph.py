@@ -33,14 +33,14 @@ _SIDES = [2, 3, 6, 7]  # of ONNX's eight paddings: before and after, down and ac
 _LIMIT = 256.0
 
 
-class Part(NamedTuple):
+class NetworkEnds(NamedTuple):
     """Where a network begins and ends in a graph: names of values."""
 
     first: str
     last: str
 
 
-MIGAN = Part("/Concat_23_output_0", "/model/synthesis/b512/Add_1_output_0")
+MIGAN = NetworkEnds("/Concat_23_output_0", "/model/synthesis/b512/Add_1_output_0")
 
 
 def open_inpainting_session(weights: Path) -> Any:
@@ -49,7 +49,7 @@ def open_inpainting_session(weights: Path) -> Any:
     return open_onnx_session(keep_derived(name, lambda: extract_network(weights.read_bytes())))
 
 
-def extract_network(model: bytes, part: Part = MIGAN) -> bytes:
+def extract_network(model: bytes, ends: NetworkEnds = MIGAN) -> bytes:
     """The network alone, for planes of any size, with as little as possible between its convolutions."""
     import onnx  # imported here: slow to start, and a full cache does not need it
 
@@ -60,7 +60,7 @@ def extract_network(model: bytes, part: Part = MIGAN) -> bytes:
     rewriting.drop_faint_noise()
     rewriting.merge_factors()
     rewriting.cut_planes()
-    return rewriting.extract(part, network.opset_import[0].version)
+    return rewriting.extract(ends, network.opset_import[0].version)
 
 
 class _Rewriting:
@@ -223,15 +223,15 @@ class _Rewriting:
             node.input[place] = cut
         self._replace_nodes([*cuts, *self._graph.node])
 
-    def extract(self, part: Part, opset: int) -> bytes:
+    def extract(self, ends: NetworkEnds, opset: int) -> bytes:
         """The nodes between two values, with the constants that they take."""
-        needed, kept = {part.last}, []
+        needed, kept = {ends.last}, []
         for node in reversed(self._graph.node):
             if needed.intersection(node.output) and node.op_type not in ("Constant", "Identity"):
                 kept.append(node)
-                needed.update(name for name in node.input if name != part.first)
+                needed.update(name for name in node.input if name != ends.first)
         for node in kept:
-            for names, before, after in ((node.input, part.first, PLANES), (node.output, part.last, PAINTED)):
+            for names, before, after in ((node.input, ends.first, PLANES), (node.output, ends.last, PAINTED)):
                 for place, name in enumerate(names):
                     if name == before:
                         names[place] = after
