@@ -2,7 +2,8 @@
 
     python bench/suite.py [--quick] [--photos FOLDER] [--only NAME ...] [--out bench/results.json]
 
-A benchmark that fails is recorded with its status and the others go on; the exit status is then 1. `--quick` takes
+A benchmark that fails is recorded with its status and the others go on; the exit status is then 1. One whose other side
+is not installed (bench/requirements.txt) is left out, which is said and recorded. `--quick` takes
 few photos and turns: it shows that everything runs, and its figures are rough. `results_comparison.py` compares two
 such files.
 """
@@ -10,6 +11,7 @@ such files.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -18,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,21 +33,33 @@ HERE = Path(__file__).parent
 
 
 class Benchmark(NamedTuple):
-    """A script with its arguments."""
+    """A script with its arguments, and the modules of the other side of its comparison."""
 
     script: str
     quick: tuple[str, ...] = ()
     takes_photos: bool = False
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """The modules that are not installed."""
+        return [name for name in self.rivals if importlib.util.find_spec(name) is None]
 
 
 BENCHMARKS = (
     Benchmark("run_cost.py", ("--photos", "2", "4", "--repetitions", "1")),
-    Benchmark("evaluate.py", ("--repetitions", "1", "--pictures", "64"), takes_photos=True),
-    Benchmark("job.py", ("--repetitions", "1", "--limit", "6"), takes_photos=True),
-    Benchmark("analyse.py", ("--models", "4", "--repeats", "1")),
-    Benchmark("edits.py", ("--turns", "2")),
+    Benchmark(
+        "evaluate.py", ("--repetitions", "1", "--pictures", "64"), takes_photos=True,
+        rivals=("efficientnet_lite_pytorch", "torch"),
+    ),
+    Benchmark(
+        "job.py", ("--repetitions", "1", "--limit", "6"), takes_photos=True,
+        rivals=("efficientnet_lite_pytorch", "torch"),
+    ),
+    Benchmark("analyse.py", ("--models", "4", "--repeats", "1"), rivals=("pandas",)),
+    Benchmark("edits.py", ("--turns", "2"), rivals=("imagecorruptions", "torch", "torchvision")),
     Benchmark("paint.py", ("--steps", "2", "--photos", "1")),
-)
+)  # fmt: skip
 
 
 def main() -> int:
@@ -59,14 +73,30 @@ def main() -> int:
     chosen = [one for one in BENCHMARKS if not given.only or Path(one.script).stem in given.only]
     results: dict[str, Any] = {"machine": describe_this_machine(), "quick": given.quick, "benchmarks": {}}
     for benchmark in chosen:
+        if benchmark.missing:
+            results["benchmarks"][Path(benchmark.script).stem] = {
+                "status": None, "missing": benchmark.missing, "figures": [],
+            }  # fmt: skip
+            continue
         photos = [given.photos] if given.photos and benchmark.takes_photos else []
         results["benchmarks"][Path(benchmark.script).stem] = run_benchmark(
             benchmark.script, [*photos, *(benchmark.quick if given.quick else ())]
         )
-        given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")  # what is done is kept
+        write_results(given.out, results)  # what is done is kept
+    write_results(given.out, results)
+    for name, result in results["benchmarks"].items():
+        if result["status"] is None:
+            print(
+                f"left out: {name}, which needs {', '.join(result['missing'])}: pip install -r bench/requirements.txt"
+            )
     failed = [name for name, result in results["benchmarks"].items() if result["status"]]
     print(f"figures: {given.out}" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
+
+
+def write_results(path: Path, results: Mapping[str, Any]) -> None:
+    """Write the figures and the machine."""
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def describe_this_machine() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from counterfoil.assets.cache import cache_folder, fetch_asset
 from counterfoil.assets.embedded_networks import build_click_network
 from counterfoil.assets.onnx_session import open_onnx_session
+from counterfoil.assets.salience_graph import open_coarse_salience_session
 from counterfoil.errors import UserError
 from counterfoil.object_mask import Bytes, Flags, ObjectMask, hard_object, mask_overlap
 from counterfoil.sources.pixels import hash_pixels
@@ -66,10 +67,11 @@ class SalienceNetwork:
     """U2-Netp or U2-Net: both take the same input and give a map of salience."""
 
     weights: Path
+    coarse: bool = False  # a map of half the sides, enlarged, for less than half of the work; of U2-Netp
 
     @cached_property
     def _session(self) -> Any:
-        return open_onnx_session(self.weights)
+        return open_coarse_salience_session(self.weights) if self.coarse else open_onnx_session(self.weights)
 
     def __call__(self, image: Bytes) -> Segmentation:
         """The object, (height, width): what is salient in the photo or in the photo with an extended border.

@@ -474,7 +474,7 @@ class Run:
     references: tuple[tuple[EditLevel, EditLevel], ...] = ()  # kinds of a collection, and what each is compared with
     segmenter: str = ""  # the network that found objects; "" where every photo had a mask
     doubtful_masks: str = "leave-out"  # whether its doubtful masks were left out or kept
-    fills: str = ""  # what filled the holes: "exemplar or MI-GAN, judged"; "" in runs that recorded none
+    fills: str = ""  # what filled the holes: "exemplar or MI-GAN, judged, version 2"; "" in runs that recorded none
     allow_cut: bool = False  # whether objects that the photo's border cuts were moved like others
     refine_cutouts: bool = False  # whether what is background was taken out of cut-outs
     tool_checks: int = 0  # photos whose pictures were made again with another fill and another mask

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
 
-from counterfoil.edits.ground_view import MATERIALS, draw_ground, lay_plane
+from counterfoil.assets.cache import fetch_asset
+from counterfoil.edits.ground_view import MATERIALS, SHIPPED, draw_ground, lay_plane
 from edit_pictures import Bytes
 
 SHAPE = (192, 256)
@@ -31,6 +34,24 @@ def test_a_plane_repeats_without_a_seam(material: str) -> None:
     for axis in (0, 1):
         steps = np.abs(plane - np.roll(plane, 1, axis)).mean(axis=1 - axis)
         assert steps[0] < 1.5 * np.median(steps)  # from the last line to the first
+
+
+def test_a_plane_is_laid_once_for_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, shipped = lay_plane("asphalt"), fetch_asset(SHIPPED)
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path))
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / shipped.name).symlink_to(shipped)
+    times = []
+    for _ in range(3):  # laid and kept; read; damaged and laid again
+        lay_plane.cache_clear()
+        np.testing.assert_array_equal(lay_plane("asphalt"), expected)
+        (kept,) = (tmp_path / "grounds").glob("*.levels")
+        times.append(kept.stat().st_mtime_ns)
+        if len(times) == 2:
+            kept.write_bytes(kept.read_bytes()[:1000])
+    lay_plane.cache_clear()
+    assert times[0] == times[1] < times[2]
+    assert kept.stat().st_size == expected.size
 
 
 def test_stones_are_smaller_where_the_ground_is_further_away() -> None:

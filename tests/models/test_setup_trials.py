@@ -12,6 +12,7 @@ from PIL import Image
 from counterfoil.errors import Unusable
 from counterfoil.models.model_loaders import load_model
 from counterfoil.models.setup_trials import TrialPhoto, check_setups, list_label_orders
+from counterfoil.sources.demo_photos import DemoSource
 from counterfoil.study.judgements import judge_record
 from counterfoil.types import SanityRecord
 from planted import LABELS, write_colour_network, write_photos
@@ -79,6 +80,17 @@ def test_photos_that_cannot_be_read_are_left_out(images: Path, tmp_path: Path) -
     address = write_colour_network(tmp_path / "mine.onnx", images)
     photos = [TrialPhoto("azure", broken), *trial_photos(images)[:12]]
     assert check_setups([load_model(address)], photos)[address].photos == 12
+
+
+def test_an_embedded_network_has_orders_of_labels_tried_alone() -> None:
+    address = "embedded:efficientnet-lite0"
+    source = DemoSource()
+    samples = source.samples()[0][:4]
+    photos = [TrialPhoto(one.label, lambda one=one: source.read(one)[0]) for one in samples]  # type: ignore[misc]
+    record = check_setups([load_model(address)], photos)[address]
+    assert record.photos == 4
+    assert record.trials
+    assert all(trial.change.startswith("columns") for trial in record.trials)
 
 
 def test_several_threads_find_the_same(images: Path, tmp_path: Path) -> None:

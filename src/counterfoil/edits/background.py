@@ -41,7 +41,7 @@ class BackgroundSwap(ComposedEdit):
     """Put the object before the background of another photo, whose own object is removed and filled."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     later: ClassVar[tuple[str, ...]] = ("grounded", "window")
     words: ClassVar[str] = "swapping it"
     donors: DonorRule = "other"
@@ -125,7 +125,7 @@ class BackgroundWorst(Edit):
     """Put the object before the one of several photos' backgrounds that makes a surrogate doubt the truth most."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     donors: DonorRule = "other"
     candidates: int = 8
     surrogate: str = "embedded:efficientnet-lite0"  # address of the model
@@ -250,7 +250,7 @@ class BackgroundAdditive(Edit):
     """Add another photo's background to the object on black, as XImageNet-12 does: the object shines through."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     donors: DonorRule = "other"
 
     @property

@@ -60,7 +60,7 @@ class Direction(ComposedEdit):
 
     attribute: ClassVar[Attribute] = "direction"
     version: ClassVar[int] = (
-        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
+        5  # 5, 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     low: int = -45
@@ -225,7 +225,7 @@ class Flip(ComposedEdit):
 
     attribute: ClassVar[Attribute] = "direction"
     version: ClassVar[int] = (
-        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
+        5  # 5, 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     axis: Literal["left-right", "upside-down"] = "left-right"
 
@@ -272,7 +272,7 @@ class Tilt(ComposedEdit):
 
     attribute: ClassVar[Attribute] = "direction"
     version: ClassVar[int] = (
-        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
+        5  # 5, 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     yaw: float = 40.0  # degrees; above 0 the right side goes back
     pitch: float = 0.0  # degrees; above 0 the top goes back

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.assets.cache import fetch_asset
-from counterfoil.assets.inpainting_graph import open_inpainting_session
 from counterfoil.assets.inpainting_weights import find_inpainting_weights
 from counterfoil.edits.fill import fill_visible_hole
 from counterfoil.edits.fill_quality import (
@@ -24,6 +22,7 @@ from counterfoil.edits.fill_quality import (
     measure_disagreement,
     measure_fill,
 )
+from counterfoil.edits.inpainting_network import InpaintingNetwork
 from counterfoil.edits.patch_match import Moves, OpenPicture
 from counterfoil.edits.smooth_fill import fill_smoothly
 from counterfoil.errors import Unusable
@@ -32,7 +31,9 @@ from counterfoil.segmentation import SalienceMemory, SalienceNetwork
 FillName: TypeAlias = Literal[
     "exemplar", "exemplar, other sources", "exemplar after MI-GAN", "MI-GAN", "MI-GAN, mirrored", "smooth", "known"
 ]
-GOOD = 0.7  # fault below which no further fill is made
+VERSION = 2  # of fills and judge; 2: MI-GAN at the picture's own scale, a coarser map of what stands out
+GOOD = 0.85  # fault below which no further fill is made: good enough also where nothing stands before it
+HOPELESS = (1.5, 1.2)  # fault from which none is either, after two fills and after three: no other was good enough then
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
@@ -51,14 +52,18 @@ class Fill(NamedTuple):
         return "" if self.quality is None else self.quality.reason
 
 
-# All fills, with those that each is compared with. What is behind the object can be told where the network paints alike
-# in the photo and in its mirror image, or where a fill is like the smooth continuation of its surroundings.
-_ALL: Mapping[FillName, tuple[FillName, ...]] = {
-    "exemplar": ("MI-GAN", "MI-GAN, mirrored", "smooth"),
-    "MI-GAN": ("MI-GAN, mirrored", "smooth"),
-    "MI-GAN, mirrored": ("MI-GAN", "smooth"),
-    "exemplar after MI-GAN": ("MI-GAN", "MI-GAN, mirrored", "smooth"),
-}
+# Fills in the order in which they are made, with those that each is compared with. What is behind the object can be
+# told where the network paints alike in the photo and in its mirror image, or where a fill is like the smooth
+# continuation of its surroundings. A round is made only where it may decide.
+_ROUNDS: tuple[Mapping[FillName, tuple[FillName, ...]], ...] = (
+    {"exemplar": ("MI-GAN", "smooth"), "MI-GAN": ("exemplar", "smooth")},
+    {
+        "exemplar": ("MI-GAN", "MI-GAN, mirrored", "smooth"),
+        "MI-GAN": ("MI-GAN, mirrored", "smooth"),
+        "MI-GAN, mirrored": ("MI-GAN", "smooth"),
+    },
+    {"exemplar after MI-GAN": ("MI-GAN", "MI-GAN, mirrored", "smooth")},
+)
 _PAINTED: tuple[FillName, ...] = ("MI-GAN", "MI-GAN, mirrored")
 
 
@@ -74,6 +79,7 @@ class FillTask:
     qualities: dict[FillName, FillQuality] = field(default_factory=dict)  # without disagreement and appearance
     disagreements: dict[frozenset[FillName], float] = field(default_factory=dict)
     appearances: dict[FillName, float] = field(default_factory=dict)
+    usual: list[float] = field(default_factory=list)  # difference of patches around the hole, measured once
 
     @property
     def everything(self) -> Flags:
@@ -92,25 +98,6 @@ class FillTask:
 
 
 @dataclass(frozen=True)
-class InpaintingNetwork:
-    """MI-GAN in ONNX Runtime."""
-
-    weights: Path
-
-    @cached_property
-    def _session(self) -> Any:
-        return open_inpainting_session(self.weights)
-
-    def fill(self, image: Bytes, hole: Flags) -> Bytes:
-        """The picture with its hole filled; pixels outside the hole stay as they are."""
-        mask = np.where(hole, 0, 255).astype(np.uint8)
-        # The network mixes what the hole held into its answer, most at the rim; smooth colours hold nothing.
-        planes = np.ascontiguousarray(fill_smoothly(image, hole).transpose(2, 0, 1))[None]
-        (result,) = self._session.run(["result"], {"image": planes, "mask": mask[None, None]})
-        return np.where(hole[..., None], result[0].transpose(1, 2, 0), image).astype(np.uint8)
-
-
-@dataclass(frozen=True)
 class Fills:
     """The fills that there are and the judge that chooses; without a judge the patches fill every hole."""
 
@@ -123,7 +110,7 @@ class Fills:
         """The fills for the record of a run; `load_same_fills` makes the same again."""
         if not self.judged:
             return "exemplar"
-        return "exemplar or MI-GAN, judged" if self.network is not None else "exemplar, judged"
+        return f"{'exemplar or MI-GAN' if self.network is not None else 'exemplar'}, judged, version {VERSION}"
 
     def first(self, task: FillTask) -> Fill:
         """The fill with the fewest faults; nothing is copied from places to avoid, which stay as they are."""
@@ -132,13 +119,12 @@ class Fills:
             return Fill(task.image, "exemplar", FillQuality(0.0, 0.0, 0.0, 0.0, 0.0, share))
         if not self.judged or self.network is None:
             return self._look_for_objects(task, self._measure(task, "exemplar", "smooth"))
-        fills = [
-            self._measure(task, "exemplar", "MI-GAN", "smooth"),
-            self._measure(task, "MI-GAN", "exemplar", "smooth"),
-        ]
-        if min(map(_fault_of, fills)) >= GOOD:
-            fills = [self._measure(task, name, *others) for name, others in _ALL.items()]
-        return self._choose(task, fills)
+        fills: dict[FillName, Fill] = {}
+        for compared, hopeless in zip(_ROUNDS, (*HOPELESS, 0.0), strict=True):
+            fills |= {name: self._measure(task, name, *others) for name, others in compared.items()}
+            if not GOOD <= min(map(_fault_of, fills.values())) < hopeless:
+                break
+        return self._choose(task, list(fills.values()))
 
     def _choose(self, task: FillTask, fills: list[Fill]) -> Fill:
         """The fill with the fewest faults; the network that looks for objects is asked about as few as possible."""
@@ -176,7 +162,8 @@ class Fills:
         if not self.judged:
             return Fill(image, name)
         if name not in task.qualities:
-            task.qualities[name] = measure_fill(FilledHole(image, task.hole, task.avoid))
+            filled = FilledHole(image, task.hole, task.avoid, usual=task.usual)
+            task.qualities[name] = measure_fill(filled, hopeless=HOPELESS[0])
         quality = task.qualities[name]
         if others:
             quality = quality._replace(disagreement=min(self._compare(task, name, other) for other in others))
@@ -225,7 +212,7 @@ def _fault_of(fill: Fill) -> float:
 def load_fills(network: bool = True) -> Fills:
     """The judged fills of this machine, with the inpainting network where its weights can be had."""
     weights = find_inpainting_weights().path if network else None
-    judge = SalienceNetwork(fetch_asset("u2netp"))
+    judge = SalienceNetwork(fetch_asset("u2netp"), coarse=True)
     painter = InpaintingNetwork(weights) if weights is not None else None
     return Fills(network=painter, find_salience=SalienceMemory(judge.raw_salience), judged=True)
 

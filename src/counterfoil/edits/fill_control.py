@@ -32,7 +32,7 @@ class FillControl(Edit):
     """Cut a hole of the object's shape, the largest that fits, out of the background beside it, and fill it."""
 
     attribute: ClassVar[Attribute] = "control"
-    version: ClassVar[int] = 4  # 4: beside what stands out with the object; 3, 2: other fills and limits
+    version: ClassVar[int] = 5  # 4: beside what stands out with the object; 5, 3, 2: other fills and limits
 
     @property
     def level(self) -> str:

@@ -132,10 +132,16 @@ class FilledHole(NamedTuple):
     hole: Flags
     ignore: Flags | None = None  # no surroundings of the hole, such as an object beside it
     others: tuple[Bytes, ...] = ()  # the picture filled in other ways
+    usual: list[float] | None = None  # difference of patches around the hole: kept here by the first fill of a hole
 
 
-def measure_fill(judged: FilledHole, find_salience: SalienceFinder | None = None) -> FillQuality:
-    """The faults of a fill; without a network, and where the faults are already too much, it is not asked."""
+def measure_fill(
+    judged: FilledHole, find_salience: SalienceFinder | None = None, hopeless: float = math.inf
+) -> FillQuality:
+    """The faults of a fill; without a network, and where the faults are already too much, it is not asked.
+
+    `hopeless`: the fault from which the slowest measure, strangeness, is left out and taken as usual.
+    """
     small, inside = _reduce(judged.image, judged.hole)
     gray = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.float32)
     ring = _find_surroundings(inside)
@@ -148,9 +154,10 @@ def measure_fill(judged: FilledHole, find_salience: SalienceFinder | None = None
         novelty=measure_novelty(small, inside),
         appearance=0.0,
         hole_share=float(judged.hole.mean()),
-        strangeness=measure_strangeness(judged.image, judged.hole, judged.ignore),
         line_ends=measure_line_ends(judged.image, judged.hole, judged.ignore),
     )
+    if quality._replace(strangeness=0.0, disagreement=0.0).fault < hopeless:
+        quality = quality._replace(strangeness=measure_strangeness(judged))
     if judged.others:
         apart = min(measure_disagreement(judged.image, other, judged.hole) for other in judged.others)
         quality = quality._replace(disagreement=apart)
@@ -307,21 +314,40 @@ def measure_disagreement(first: Bytes, second: Bytes, hole: Flags) -> float:
     return float(np.percentile(differences, 95)) if len(differences) else 0.0
 
 
-def measure_strangeness(image: Bytes, hole: Flags, ignore: Flags | None = None) -> float:
+def measure_strangeness(judged: FilledHole) -> float:
     """How far the hole's patches are from the nearest patch outside, relative to those of patches around the hole."""
-    patches, inside = _split_patches(image, hole)
-    taken = inside if ignore is None else np.maximum(inside, _split_patches(image, ignore)[1])
-    shape = inside.shape[:2]
+    hole = _split_hole(judged)
+    if hole is None:
+        return USUAL.strangeness
+    usual = judged.usual if judged.usual is not None else []
+    if not usual:
+        usual.append(_measure_nearest(hole, hole.around))
+    return _measure_nearest(hole, hole.targets) / (usual[0] + 1)
+
+
+class _SplitHole(NamedTuple):
+    """The patches of a small copy of a picture, and which are compared with which."""
+
+    patches: Floats
+    library: _Library
+    targets: NDArray[np.intp]  # in the hole
+    around: NDArray[np.intp]
+
+
+def _split_hole(judged: FilledHole) -> _SplitHole | None:
+    """The patches of a picture and its hole; None where too few lie in it, around it or outside."""
+    patches, inside = _split_patches(judged.image, judged.hole)
+    taken = inside
+    if judged.ignore is not None:
+        taken = np.maximum(inside, _split_patches(judged.image, judged.ignore)[1])
     sources = np.flatnonzero(taken.max(axis=(2, 3)).ravel() < 0.05)
     share = inside.mean(axis=(2, 3))
     targets = _spread(np.flatnonzero(share.ravel() >= 0.3), STRANGE_SAMPLES)
     away = distance_to(share >= 0.01).ravel()
     around = _spread(sources[away[sources] < REACH * STRANGE_SIDE], STRANGE_SAMPLES // 2)
     if min(len(sources), len(targets), len(around)) < STRANGE_SAMPLES // 16:
-        return USUAL.strangeness
-    library = _Library.of(patches, sources, shape[1])
-    own, others = (_measure_nearest(patches, each, library).mean() for each in (targets, around))
-    return float(own / (others + 1))
+        return None
+    return _SplitHole(patches, _Library.of(patches, sources, inside.shape[1]), targets, around)
 
 
 class _Library(NamedTuple):
@@ -353,9 +379,10 @@ def _split_patches(image: Bytes, hole: Flags) -> tuple[Floats, Floats]:
     return patches, np.lib.stride_tricks.sliding_window_view(share, window)
 
 
-def _measure_nearest(patches: Floats, wanted: NDArray[np.intp], library: _Library) -> NDArray[np.float64]:
-    """The distance of each wanted patch to the nearest of the library that does not overlap it, per pixel."""
-    own, columns = patches[wanted], library.number_at.shape[1]
+def _measure_nearest(hole: _SplitHole, wanted: NDArray[np.intp]) -> float:
+    """The mean distance of the wanted patches to the nearest of the library that does not overlap it, per pixel."""
+    own, library = hole.patches[wanted], hole.library
+    columns = library.number_at.shape[1]
     products = (2 * own) @ library.patches.T
     own_squares = (own * own).sum(axis=1)
     errors, nearest = np.empty_like(library.squares), np.empty(len(wanted), np.float32)
@@ -370,7 +397,7 @@ def _measure_nearest(patches: Floats, wanted: NDArray[np.intp], library: _Librar
         errors[beside[beside >= 0]] = np.inf
         nearest[row] = errors.min()
     nearest = np.maximum(nearest, 0)
-    return np.asarray(np.sqrt(nearest[np.isfinite(nearest)] / STRANGE_PATCH**2), np.float64)
+    return float(np.sqrt(nearest[np.isfinite(nearest)] / STRANGE_PATCH**2, dtype=np.float64).mean())
 
 
 def _spread(places: NDArray[np.intp], count: int) -> NDArray[np.intp]:

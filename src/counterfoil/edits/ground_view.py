@@ -7,6 +7,7 @@ view shows another part of it, from another height and at another angle, in othe
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +21,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.assets.cache import fetch_asset
+from counterfoil.assets.derived_file import keep_derived
 from counterfoil.edits.seeds import seed_from
 from counterfoil.errors import UserError
 
+VERSION = 1  # of the planes that are kept in the cache
 SHIPPED = "textures-scikit-image"  # photos of 512 x 512 in grey levels
 PLANE = 1536  # texels of a plane's side, at least
 CANDIDATES = 24  # places of the photo among which the patch that fits best is looked for
@@ -147,7 +150,16 @@ def _colour_levels(material: GroundMaterial, view: _View, levels: Bytes) -> Byte
 
 @lru_cache(maxsize=len(MATERIALS))
 def lay_plane(name: str) -> Bytes:
-    """The plane of a material in grey levels; half a second of work."""
+    """The plane of a material in grey levels; half a second of work, done once for all processes of a machine."""
+    recipe = (VERSION, name, MATERIALS[name], PLANE, CANDIDATES, UNEVEN, LATTICE, cv2.__version__)
+    digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]
+    kept = keep_derived(f"grounds/{name}-{digest}.levels", lambda: _lay_plane(name).tobytes())
+    levels = np.frombuffer(kept if isinstance(kept, bytes) else kept.read_bytes(), np.uint8)
+    side = math.isqrt(len(levels))
+    return levels.reshape(side, side)
+
+
+def _lay_plane(name: str) -> Bytes:
     material = MATERIALS[name]
     with Image.open(fetch_asset(SHIPPED) / f"{material.photo}.png") as photo:
         levels = np.array(photo.convert("L"))

@@ -39,7 +39,7 @@ class Position(ComposedEdit):
 
     attribute: ClassVar[Attribute] = "position"
     version: ClassVar[int] = (
-        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
+        5  # 5, 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded", "faithful")
     words: ClassVar[str] = "moving the object"
@@ -117,7 +117,7 @@ class PositionGrid(ComposedEdit):
 
     attribute: ClassVar[Attribute] = "position"
     version: ClassVar[int] = (
-        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
+        5  # 5, 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     row: int = 1  # from the top, the first is 1

@@ -25,7 +25,7 @@ class Size(ComposedEdit):
 
     attribute: ClassVar[Attribute] = "size"
     version: ClassVar[int] = (
-        4  # 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
+        5  # 5, 4, 3: other fills and limits; 2: the fill is judged, shadows leave, cut objects stay at their border
     )
     later: ClassVar[tuple[str, ...]] = ("grounded",)
     rate: float | Literal["full"] = "full"

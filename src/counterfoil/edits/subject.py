@@ -148,6 +148,7 @@ class Subject:
     @property
     def bare_background(self) -> Bytes:
         """The filled background for pictures in which nothing stands before it; raises `Unusable` more often."""
+        self.check_attachments()  # before the hole is filled, which costs more
         quality = self.fill.quality
         if quality is not None and quality.bare_reason:
             raise Unusable(quality.bare_reason)

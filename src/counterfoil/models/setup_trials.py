@@ -35,6 +35,7 @@ GOOD_ENOUGH = 0.9  # from this accuracy on, no other preprocessing is tried
 _PHOTOS_AT_ONCE = 8  # of each thread, to bound memory
 _MOST_THREADS = 4
 _IMAGENET_MEAN, _IMAGENET_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+_OWN = "embedded:"  # addresses of networks whose preprocessing is Counterfoil's own and tested: nobody sets it up
 _DESCRIBED = ("onnx:", "torchscript:", "safetensors:")  # addresses of files whose labels and preprocessing users give
 
 Image = NDArray[np.uint8]  # (height, width, 3), RGB
@@ -118,10 +119,12 @@ def _check_setup(model: Model, photos: Sequence[TrialPhoto], threads: int) -> Sa
 
 
 def _other_preparations(model: Model) -> list[_Contender]:
-    """Every other preprocessing, with the labels as given and in every other order."""
+    """Every other preprocessing that a user may have given, with the labels as given and in every other order."""
     orders = [None, *list_label_orders(model.base.labels)]
     preprocessing = model.base.preprocessing
-    others = [] if preprocessing is None else list_preprocessings(preprocessing)
+    if preprocessing is None or model.base.name.startswith(_OWN):
+        return []
+    others = list_preprocessings(preprocessing)
     return [_Contender(other, order) for other in others for order in orders]
 
 
