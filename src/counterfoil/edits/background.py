@@ -17,6 +17,7 @@ from counterfoil.edits.donor_scene import (
     SALIENT,
     SceneFit,
     SceneWindow,
+    check_dry,
     check_scene,
     check_whole,
     classify_support,
@@ -40,7 +41,7 @@ class BackgroundSwap(ComposedEdit):
     """Put the object before the background of another photo, whose own object is removed and filled."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     later: ClassVar[tuple[str, ...]] = ("grounded", "window")
     words: ClassVar[str] = "swapping it"
     donors: DonorRule = "other"
@@ -67,6 +68,7 @@ class BackgroundSwap(ComposedEdit):
         """Raises `Unusable` where part of the object, or what it hangs on, would be missing."""
         if self.grounded:
             check_whole(subject)
+            check_dry(subject)
 
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the donor's background is not filled well or shows another object."""
@@ -123,7 +125,7 @@ class BackgroundWorst(Edit):
     """Put the object before the one of several photos' backgrounds that makes a surrogate doubt the truth most."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     donors: DonorRule = "other"
     candidates: int = 8
     surrogate: str = "embedded:efficientnet-lite0"  # address of the model
@@ -248,7 +250,7 @@ class BackgroundAdditive(Edit):
     """Add another photo's background to the object on black, as XImageNet-12 does: the object shines through."""
 
     attribute: ClassVar[Attribute] = "background"
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     donors: DonorRule = "other"
 
     @property

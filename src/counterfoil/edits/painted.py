@@ -209,7 +209,7 @@ class PaintedRemoval(Edit):
 
     attribute: ClassVar[Attribute] = "presence"
     later: ClassVar[tuple[str, ...]] = ("precision",)
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
     strength: float = 0.15
     steps: int = 10
     resample: int = 1  # how often the steps are repeated, with noise added in between

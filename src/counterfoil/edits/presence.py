@@ -23,7 +23,7 @@ class ObjectRemoved(ComposedEdit):
     """Take the object away and fill what was behind it: a model that is still right reads the background."""
 
     attribute: ClassVar[Attribute] = "presence"
-    version: ClassVar[int] = 4  # 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
+    version: ClassVar[int] = 5  # 5, 4, 3: other fills and limits; 2: the fill is judged, the shadow leaves too
 
     @property
     def level(self) -> str:

@@ -19,7 +19,7 @@ from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill
 from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
 from counterfoil.edits.fill_quality import FillQuality
 from counterfoil.edits.matting import LARGEST, soft_alpha
-from counterfoil.edits.object_traces import find_traces
+from counterfoil.edits.object_traces import find_dark_reflection, find_traces
 from counterfoil.edits.patch_match import Moves, OpenPicture, match_patches
 from counterfoil.edits.photo_border import Side, find_cut_sides
 from counterfoil.errors import Unusable
@@ -345,6 +345,8 @@ def _find_hole(subject: Subject) -> Flags:
 def _find_own_hole(subject: Subject) -> Flags:
     """The object with its margin, and the shadow and reflection that would stay behind."""
     hole, traces = find_hole(subject.alpha), find_traces(subject.picture.image, subject.alpha)
+    if subject.tools.fills.judged:  # the papers' recipes keep the holes that they had
+        traces |= find_dark_reflection(subject.picture.image, subject.alpha)
     if traces.any():
         hole = np.asarray(hole | grow(traces, max(1, round(MARGIN * min(hole.shape) / 2))))
     return close_islands(hole)
