@@ -52,6 +52,7 @@ DARKEST_AIR = 12.0  # L* of CIE Lab: a black studio is no air
 BLUE = -6.0  # b* of CIE Lab below which ground is water
 BESIDE_FOOT = 0.15  # of the height: how far above and below an object's foot water is looked for
 MOST_WATER = 0.3  # share of rough blue squares in a photo from which it shows water
+LEAST_LENT = 0.03  # share of its photo that a donor's own object covers: less is a far view, or skin under a tick
 MOST_SCALED = 6.0  # times the share of its photo that the donor's own object covers that an object may cover, or less
 FLAT, FRAME_STEP = 5.0, 12.0  # levels: deviation along a line of a frame around the photo, and step at its edge
 WIDEST_FRAME, ALONG = 0.2, 0.7  # shares of the photo that a frame takes on one side, and of its edge with that step
@@ -298,7 +299,7 @@ def _check_kind(subject: Subject, donor: Subject) -> None:
     if support == "below" and shows_water(donor):
         raise Unusable("the donor's photo shows water")
     own, other = (float(each.hard_object.mean()) for each in (subject, donor))
-    if max(own / other, other / own) > MOST_SCALED:
+    if other < LEAST_LENT or max(own / other, other / own) > MOST_SCALED:
         raise Unusable(f"the object covers {own:.0%} of its photo and the donor's {other:.0%}: the scales differ")
 
 

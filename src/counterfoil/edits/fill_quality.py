@@ -124,7 +124,7 @@ MOST = FillQuality(
     appearance=0.03,
     hole_share=0.65,
     line_ends=0.05,
-    new_lines=2.0,
+    new_lines=1.6,
 )
 HOLE_SHARE = FillQuality._fields.index("hole_share")  # the faults before it have limits of their own
 USUAL = FillQuality(seam=0.01, repetition=0.1, texture=0.3, novelty=0.0, appearance=0.0, hole_share=0.3)

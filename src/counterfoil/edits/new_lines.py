@@ -15,7 +15,8 @@ TURNS = 12  # directions in which lines are looked for
 DEEP = 4  # pixels inside the hole from which on a line is the fill's own and not the rim
 CLEAR_OF_HOLE = 6  # pixels outside, beyond which lines are the photo's
 NEAR = 0.3  # of the shorter side: lines so near the hole count as its surroundings
-USUAL = 99.0  # percentile of the photo's own lines
+CLEAREST = 99.7  # percentile of the hole's places that stands for its clearest line: less of them is a speck
+USUAL = 99.0  # percentile of the photo's places that stands for its clear lines
 FAINTEST = 2.0  # levels of L*: fainter lines are not seen
 FEWEST = 50  # pixels below which nothing is said
 
@@ -33,7 +34,7 @@ class _Small(NamedTuple):
 
 
 def measure_new_lines(image: Bytes, hole: Flags, ignore: Flags | None = None) -> float:
-    """The clearest line inside the hole, relative to the clear lines (99th percentile) of the rest of the photo.
+    """The clearest line inside the hole, relative to the clear lines of the rest of the photo.
 
     About 1 where the fill shows what the photo shows elsewhere; 0 where hole or surroundings are too small to tell.
     """
@@ -48,7 +49,7 @@ def measure_new_lines(image: Bytes, hole: Flags, ignore: Flags | None = None) ->
     near = outside & (away < NEAR * min(small.hole.shape))
     if np.count_nonzero(near) >= FEWEST:
         usual.append(float(np.percentile(clearness[near], USUAL)))
-    return float(clearness[deep].max()) / max(usual)
+    return float(np.percentile(clearness[deep], CLEAREST)) / max(usual)
 
 
 def _reduce(image: Bytes, hole: Flags, ignore: Flags | None) -> _Small:

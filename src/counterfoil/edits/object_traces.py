@@ -29,6 +29,7 @@ ABOVE, BELOW = 0.1, 1.0  # of the object's height: where it is looked for, from 
 BESIDE = 0.5  # of the object's width, on either side
 OVERLAP = 0.42  # of a dark place with the mirrored outline, as a share of both: then it is its reflection
 LEAST_REFLECTED = 0.15  # of the object's area
+WIDEST = 1.5  # of the object's width: what is wider is the ground's own
 MIRROR_LINES = tuple(step / 50 - 0.08 for step in range(10))  # of the object's height below the foot
 
 Bytes = NDArray[np.uint8]
@@ -111,8 +112,9 @@ def _find_dark_reflection(image: Bytes, alpha: Bytes) -> Flags:
     count, labels = cv2.connectedComponents(np.asarray(opened))
     mirrored = [_mirror_below(hard, foot + share * box.height) & ground for share in MIRROR_LINES]
     for place in (labels == number for number in range(1, count)):
-        large = np.count_nonzero(place) >= LEAST_REFLECTED * np.count_nonzero(hard)
-        if large and any(_overlap(place, outline) >= OVERLAP for outline in mirrored):
+        suits = np.count_nonzero(place) >= LEAST_REFLECTED * np.count_nonzero(hard)
+        suits &= np.ptp(np.nonzero(place)[1]) <= WIDEST * box.width
+        if suits and any(_overlap(place, outline) >= OVERLAP for outline in mirrored):
             none |= place
     return none
 
