@@ -69,8 +69,10 @@ class FillQuality(NamedTuple):
     def fault(self) -> float:
         """One figure to compare two fills of the same hole, in units of what is just too much."""
         single = zip(self[:HOLE_SHARE], MOST[:HOLE_SHARE], strict=True)
-        lines = self.line_ends / MOST.line_ends, self.new_lines / MOST.new_lines
-        return max(self.risk / MOST_RISK, *lines, *(value / most for value, most in single))
+        invented = self.new_lines / MOST.new_lines
+        refused = invented if invented > 1 else 0.0  # below the limit they say nothing of which fill is better
+        lines = self.line_ends / MOST.line_ends
+        return max(self.risk / MOST_RISK, lines, refused, *(value / most for value, most in single))
 
     @property
     def reason(self) -> str:
@@ -94,7 +96,7 @@ class FillQuality(NamedTuple):
         """The fault that adds most to the risk, in words."""
         if self.repetition > MOST.repetition:
             return f"no fill is good enough: {_WORDS['repetition'].format(self.repetition)}"
-        if self.new_lines / MOST.new_lines >= self.fault:
+        if self.new_lines > MOST.new_lines:
             return f"no fill is good enough: {_WORDS['new_lines'].format(self.new_lines)}"
         usual, terms = USUAL._terms(), self._terms()
         worst = max(terms, key=lambda name: terms[name] - usual[name])
