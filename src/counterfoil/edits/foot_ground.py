@@ -43,7 +43,17 @@ class FootGround:
     @classmethod
     def of(cls, subject: Subject) -> FootGround:
         """For the object of a photo, on its filled background."""
+        return subject.once(_measure_visible_ground)
+
+    @classmethod
+    def of_photo(cls, subject: Subject) -> FootGround:
+        """For the object where it stands, for pictures that show no fill."""
         return subject.once(_measure_ground)
+
+    def colour_at(self, depth: float) -> Floats | None:
+        """The mean colour of the ground so far below the object's foot, CIE Lab; None beside the picture."""
+        stood = self._describe(self.foot, 1.0, depth)
+        return None if stood is None else np.asarray(stood[:3], np.float32)
 
     def suits(self, foot: Point, scale: float = 1.0) -> bool:
         """Whether the ground there is of the kind on which the object stood."""
@@ -88,8 +98,16 @@ def stands_on_ground(subject: Subject) -> bool:
     return classify_support(subject) == "ground"
 
 
+def _measure_visible_ground(subject: Subject) -> FootGround:
+    return _measure(subject, subject.visible_background)
+
+
 def _measure_ground(subject: Subject) -> FootGround:
-    alpha, background = subject.cutout.alpha, subject.visible_background
+    return _measure(subject, subject.background)
+
+
+def _measure(subject: Subject, background: NDArray[np.uint8]) -> FootGround:
+    alpha = subject.cutout.alpha
     opaque, box = hard_object(alpha), object_box(alpha)
     size = float(np.sqrt(box.width * box.height))
     lowest = np.where(opaque.any(axis=0), alpha.shape[0] - np.argmax(opaque[::-1], axis=0), 0)
