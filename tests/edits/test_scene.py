@@ -151,4 +151,4 @@ def test_an_object_that_is_enlarged_stays_inside_the_picture() -> None:
 
 def test_pictures_of_grounded_turns_are_of_a_newer_version() -> None:
     versions = [edit_named("direction", {"grounded": on}).picture_version for on in (False, True)]
-    assert versions == [4, 6]
+    assert versions == [5, 7]
