@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.attachments import Attachments, find_attachments
+from counterfoil.edits.attachments import Attachments, find_attachments, measure_missing
 from counterfoil.edits.composition import Composition, LayerPart, ObjectLayer, Pasted, PictureLayer, Plane, Repainted
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
 from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill_hole, find_hole, grow
@@ -356,12 +356,18 @@ def _find_attachments(subject: Subject) -> Attachments:
     hole, find_salience = subject.once(_find_own_hole), subject.tools.fills.find_salience
     if find_salience is None:
         return Attachments(np.zeros_like(hole), 0.0)
-    hard = subject.hard_object
+    hard, alpha = subject.hard_object, subject.cutout.alpha
+
+    def find() -> Attachments:
+        salience = find_salience(subject.picture.image)
+        missing, gaps = measure_missing(salience, alpha, hole)
+        return find_attachments(salience, hard, hole)._replace(missing=missing, gaps=gaps)
+
     return subject.once_stored(
-        ("attachments", hard, hole),
-        lambda: find_attachments(find_salience(subject.picture.image), hard, hole),
-        lambda attachments: Stored(attachments.share, (attachments.region,)),
-        lambda stored: Attachments(stored.planes[0], stored.facts),
+        ("attachments", hard, alpha, hole),
+        find,
+        lambda found: Stored(list(found[1:]), (found.region,)),
+        lambda stored: Attachments(stored.planes[0], *stored.facts),
     )
 
 
