@@ -96,17 +96,6 @@ def test_a_full_picture_has_no_room_and_a_size_of_nothing_is_no_size() -> None:
         edit_named("second-object", {"size": 0})
 
 
-def test_the_second_object_stands_on_the_ground_of_the_first() -> None:
-    image = texture("grass", 240)[:160] // 2 + 90
-    alpha = ellipse((160, 240), (90, 60), (24, 20))
-    image[alpha > 0] = (40, 60, 200)
-    edit = edit_named("second-object", {})
-    assert red(edit(Picture(image, alpha), np.random.default_rng(0), red_ball())).any()
-    image[:, 84:] = np.where(alpha[:, 84:, None] > 0, image[:, 84:], (60, 70, 60))  # a smooth floor there
-    with pytest.raises(Unusable, match="another kind of ground"):
-        edit(Picture(image, alpha), np.random.default_rng(0), red_ball())
-
-
 def test_nothing_stands_on_the_lower_border_below_an_object_in_the_air() -> None:
     sky = before(np.full((160, 120, 3), (150, 180, 220), np.uint8))
     with pytest.raises(Unusable, match="in the air"):

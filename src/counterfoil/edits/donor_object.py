@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, Matrix, place
 from counterfoil.edits.donor_scene import classify_support, find_frame, find_ground, is_in_water
-from counterfoil.edits.foot_ground import FootGround
 from counterfoil.edits.geometry import BoundingBox, object_box
 from counterfoil.edits.photo_border import find_cut_sides, name_sides
 from counterfoil.edits.scene import darken_foot, measure_contact_shadow
@@ -61,14 +60,6 @@ def check_ground_room(subject: Subject, donor: Subject) -> None:
         raise Unusable("the object is in the air, in which the donor's object would hang")
     if support == "ground" and find_ground(subject) is None:
         raise Unusable("the photo shows no ground that the donor's object could stand on")
-
-
-def check_same_ground(subject: Subject, donor: Subject, foot: tuple[float, float]) -> None:
-    """Raises `Unusable` where the donor's object would stand on another kind of ground than the photo's own."""
-    if classify_support(subject) != "ground" or stands_on_border(donor):
-        return
-    if not FootGround.of_photo(subject).suits(foot):
-        raise Unusable("the donor's object would stand on another kind of ground than the photo's own")
 
 
 def stands_on_border(donor: Subject) -> bool:

@@ -50,10 +50,10 @@ class FootGround:
         """For the object where it stands, for pictures that show no fill."""
         return subject.once(_measure_ground)
 
-    def colour_at(self, depth: float) -> Floats | None:
-        """The mean colour of the ground so far below the object's foot, CIE Lab; None beside the picture."""
+    def describe_under_foot(self, depth: float) -> Floats | None:
+        """CIE Lab and fineness of the ground so far below the object's foot; None beside the picture."""
         stood = self._describe(self.foot, 1.0, depth)
-        return None if stood is None else np.asarray(stood[:3], np.float32)
+        return None if stood is None else np.asarray(stood, np.float32)
 
     def suits(self, foot: Point, scale: float = 1.0) -> bool:
         """Whether the ground there is of the kind on which the object stood."""
@@ -63,8 +63,8 @@ class FootGround:
         here, stood = self._describe(foot, scale, depth), self._describe(self.foot, 1.0, depth)
         if here is None or stood is None:
             return True
-        finer = np.log2((here[3] + SMOOTH) / (stood[3] + SMOOTH))
-        return float(np.linalg.norm(here[:3] - stood[:3])) <= KIND and abs(float(finer)) <= FINER
+        alike = float(np.linalg.norm(here[:3] - stood[:3])) <= KIND
+        return alike and measure_finer(float(here[3]), float(stood[3])) <= FINER
 
     def _describe(self, foot: Point, scale: float, depth: float) -> NDArray[np.float64] | None:
         """The mean colour and fineness of the ground so far below a foot; None beside the picture."""
@@ -78,6 +78,17 @@ class FootGround:
         top = bottom - max(1, round(depth * side))  # at the lower border, what is behind the foot
         total = self.sums[bottom, right] - self.sums[top, right] - self.sums[bottom, left] + self.sums[top, left]
         return np.asarray(total / ((bottom - top) * (right - left)), np.float64)
+
+
+def find_fineness(image: NDArray[np.uint8]) -> Floats:
+    """By how many levels each pixel differs from its mean around."""
+    gray = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.float32)
+    return np.asarray(np.abs(gray - cv2.GaussianBlur(gray, (0, 0), 2)), np.float32)
+
+
+def measure_finer(one: float, other: float) -> float:
+    """By how many doublings two grounds differ in fineness."""
+    return abs(float(np.log2((one + SMOOTH) / (other + SMOOTH))))
 
 
 def check_foot_ground(subject: Subject, matrix: Matrix) -> None:
@@ -112,8 +123,7 @@ def _measure(subject: Subject, background: NDArray[np.uint8]) -> FootGround:
     size = float(np.sqrt(box.width * box.height))
     lowest = np.where(opaque.any(axis=0), alpha.shape[0] - np.argmax(opaque[::-1], axis=0), 0)
     columns = np.flatnonzero(lowest >= box.top + box.height - CLOSE * size)
-    gray = np.asarray(cv2.cvtColor(background, cv2.COLOR_RGB2GRAY), np.float32)
-    fine = np.abs(gray - cv2.GaussianBlur(gray, (0, 0), 2))
+    fine = find_fineness(background)
     lab = cv2.cvtColor(np.asarray(background, np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
     sums = np.asarray(cv2.integral(np.dstack([lab, fine]), sdepth=cv2.CV_64F), np.float64)
     foot = float(columns[0] + columns[-1] + 1) / 2, float(box.top + box.height)

@@ -13,7 +13,6 @@ from counterfoil.edits.composition import Composition, Covered, Plane
 from counterfoil.edits.donor_object import (
     check_donor_object,
     check_ground_room,
-    check_same_ground,
     place_donor,
     place_foot_at,
     stands_on_border,
@@ -135,7 +134,7 @@ class OcclusionObject(Edit):
     """Hide a share of the object's area behind the object of another photo, which stands in front of one side."""
 
     attribute: ClassVar[Attribute] = "occlusion"
-    version: ClassVar[int] = 3  # 3: nor in water or on other ground; 2: not where it would hang in the air
+    version: ClassVar[int] = 3  # 3: nor in water or below what is in the air; 2: not where it would hang in the air
     share: float = 0.25
     donors: DonorRule = "other"
 
@@ -175,7 +174,6 @@ class OcclusionObject(Edit):
         while max(other.width, other.height) * scale <= LARGEST_OCCLUDER * max(alpha.shape):
             across = _slide_before(alpha, _scale_mask(mask, scale), foot, (self.share, from_left))
             if across is not None:
-                check_same_ground(subject, donor, (across, foot))
                 return _place_before(subject, donor, place_foot_at(other, scale, (across, foot)))
             scale *= GROWTH
         raise Unusable(f"the donor's object cannot hide {self.share:.0%} of the object from one side")

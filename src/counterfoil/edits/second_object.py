@@ -12,7 +12,6 @@ from counterfoil.edits.cutout import paste
 from counterfoil.edits.donor_object import (
     check_donor_object,
     check_ground_room,
-    check_same_ground,
     place_donor,
     place_foot_at,
     stands_on_border,
@@ -38,7 +37,7 @@ class SecondObject(Edit):
     """Put the object of another photo beside the object or behind it; the object itself is untouched."""
 
     attribute: ClassVar[Attribute] = "second-object"
-    version: ClassVar[int] = 3  # 3: nor in water or on other ground; 2: not where it would hang in the air
+    version: ClassVar[int] = 3  # 3: nor in water or below what is in the air; 2: not where it would hang in the air
     donors: Literal["other", "same"] = "other"
     place: Literal["beside", "behind"] = "beside"
     size: float = 0.8  # of the second object: its area as a share of the first one's
@@ -87,8 +86,6 @@ class SecondObject(Edit):
         to_right = bool(rng.integers(2))
         stand = self._fit_next_to if self.place == "beside" else self._fit_behind
         scale, foot = stand(subject, BoundingBox(0, 0, other.width, other.height), (scale, ground), to_right)
-        if self.place == "beside":  # behind the object, that is its own ground
-            check_same_ground(subject, donor, foot)
         second = place_donor(subject, donor, place_foot_at(other, scale, foot))
         if self.place == "behind":
             _check_visible(second.alpha, alpha)
