@@ -6,7 +6,7 @@ shrink off its rock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -31,8 +31,7 @@ Floats = NDArray[np.float32]
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
-class FootGround:
+class FootGround(NamedTuple):
     """The ground of a picture without its object, as it is under a foot at any place."""
 
     shape: tuple[int, ...]
@@ -75,7 +74,9 @@ class FootGround:
         if right <= left:
             return None
         bottom = min(height, round(foot[1] + depth * side))
-        top = bottom - max(1, round(depth * side))  # at the lower border, what is behind the foot
+        top = max(0, bottom - max(1, round(depth * side)))  # at the lower border, what is behind the foot
+        if bottom <= top:
+            return None
         total = self.sums[bottom, right] - self.sums[top, right] - self.sums[bottom, left] + self.sums[top, left]
         return np.asarray(total / ((bottom - top) * (right - left)), np.float64)
 
