@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.edits.attachments import find_attachments
+from counterfoil.edits.attachments import MOST_GAPS, MOST_MISSING, find_attachments, measure_missing
 from counterfoil.edits.background import BackgroundSwap
 from counterfoil.edits.edit_protocol import Edit
 from counterfoil.edits.fill_choice import Fills
@@ -77,3 +77,18 @@ def test_without_a_judge_nothing_is_looked_for() -> None:
     held = subject(60, judged=False)
     assert held.attachments.share == 0
     ObjectRemoved().apply(held, np.random.default_rng(0), None)  # type: ignore[arg-type]
+
+
+def test_what_stands_out_in_the_hole_and_not_in_the_mask_is_missing() -> None:
+    salience, hard, hole = planes()
+    assert measure_missing(salience, hard.astype(np.uint8) * 255, hole) == (0, 0)
+    salience[10:20, 10:20] = 1  # another thing, far away
+    assert measure_missing(salience, hard.astype(np.uint8) * 255, hole) == (0, 0)
+    bitten = hard.copy()
+    bitten[50:62, 80:100] = False  # the fingers of a hand
+    share, gaps = measure_missing(salience, bitten.astype(np.uint8) * 255, hole)
+    assert share > MOST_MISSING
+    assert gaps > MOST_GAPS
+    found = find_attachments(salience, bitten, hole)
+    assert "close to the object" in found._replace(missing=share, gaps=gaps).reason
+    assert "inside the object (0.5% of the picture)" in found._replace(gaps=0.005).reason

@@ -13,6 +13,7 @@ from counterfoil.edits.donor_scene import (
     OtherGround,
     SceneFit,
     SceneWindow,
+    check_dry,
     check_scene,
     check_whole,
     classify_support,
@@ -201,3 +202,26 @@ def test_a_combination_that_shrinks_the_object_judges_all_of_the_window() -> Non
     SWAP.check_fit(large, donor)
     with pytest.raises(Unusable, match="fill"):
         shrunk.check_fit(large, donor)
+
+
+def judged(picture: Picture) -> Subject:
+    return Subject(picture, tools=Tools(fills=Fills(judged=True)))
+
+
+def test_a_scene_of_another_scale_is_refused_where_fills_are_judged() -> None:
+    large, small = draw(grass(), (100, 70), (40, 36)), draw(grass(), (80, 100), (14, 12))
+    with pytest.raises(Unusable, match="the scales differ"):
+        check_scene(judged(large), judged(small))
+    check_scene(Subject(large), Subject(small))
+    check_scene(judged(large), judged(draw(grass(), (80, 100), (20, 16))))
+
+
+def test_what_is_in_water_is_not_put_on_land_and_what_the_border_cuts_not_before_water() -> None:
+    sea = grass()[..., ::-1] // 2 + np.array((0, 20, 100), np.uint8)
+    swimming = judged(draw(sea, (80, 100)))
+    with pytest.raises(Unusable, match="may be in water"):
+        check_dry(swimming)
+    check_dry(judged(draw(grass(), (80, 100))))
+    check_dry(judged(draw(sky(), (80, 100))))  # in the air
+    with pytest.raises(Unusable, match="shows water"):
+        check_scene(judged(draw(grass(), (150, 100))), swimming)

@@ -54,6 +54,18 @@ def test_the_hole_meets_nothing_that_stands_out_with_the_object() -> None:
         assert not hole[:, 30:].any()
 
 
+def test_the_hole_is_cut_where_the_photo_is_even() -> None:
+    shape = np.zeros((100, 200), bool)
+    shape[35:65, 5:35] = True
+    image = np.full((100, 200, 3), 120, np.uint8)
+    image[:, 60:130] = np.where(np.arange(100) < 50, 30, 220)[:, None, None]  # a horizon
+    for seed in range(6):
+        hole = find_room(shape, RNG(seed), image=image)
+        assert hole.sum() == 900
+        crossed = hole[:, 60:130]
+        assert not (crossed[:50].any() and crossed[50:].any())
+
+
 def test_an_object_that_leaves_no_room_is_refused() -> None:
     shape = np.zeros((100, 100), bool)
     shape[3:97, 3:97] = True

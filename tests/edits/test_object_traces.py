@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.object_traces import find_traces
+from counterfoil.edits.object_traces import find_dark_reflection, find_traces
 from counterfoil.edits.subject import Subject
 from counterfoil.types import Picture
+from edit_pictures import ellipse
 
 Bytes = NDArray[np.uint8]
 
@@ -52,3 +53,23 @@ def test_a_reflection_is_found_below_the_foot() -> None:
     assert find_traces(image, alpha)[101:130, 82:118].mean() < 0.5
     image[100:160, 80:120] = pattern[::-1] // 2 + 95
     assert find_traces(image, alpha)[101:130, 82:118].mean() > 0.9
+
+
+def in_dark_ripples(right: int) -> tuple[Bytes, Bytes]:
+    """A round object above a dark place that is its mirror image, so far to the right, broken by ripples."""
+    rng = np.random.default_rng(2)
+    image = np.clip(np.array([120, 125, 140]) + rng.normal(0, 3, (200, 240, 1)), 0, 255).astype(np.uint8)
+    alpha = ellipse((200, 240), (70, 110), (26, 40))
+    below = ellipse((200, 240), (126, 110 + right), (24, 40)) > 0
+    below[::6] = False
+    image[below] = (70, 66, 50)
+    image[alpha > 0] = (200, 170, 120)
+    return image, alpha
+
+
+def test_a_dark_reflection_without_details_is_found_by_its_outline() -> None:
+    found = find_dark_reflection(*in_dark_ripples(0))
+    assert found[112:140, 90:130].mean() > 0.9
+    assert found.mean() < 0.1
+    assert not find_dark_reflection(*in_dark_ripples(70)).any()
+    assert not find_dark_reflection(*scene()).any()

@@ -77,7 +77,7 @@ def test_no_object_of_a_donor_hangs_in_the_air_or_stands_on_a_frame(name: str) -
     with pytest.raises(Unusable, match="in the air"):
         edit.check_fit(subject_of(before(sky)), stands)
     edit.check_fit(subject_of(before(sky)), subject_of(before(sky)))  # a bird beside a bird
-    with pytest.raises(Unusable, match="no ground"):
+    with pytest.raises(Unusable, match="may be in water"):
         edit.check_fit(subject_of(before(sea)), stands)
     with pytest.raises(Unusable, match="enlarged more than 3 times"):
         edit.check_fit(subject_of(before(grass)), subject_of(red_ball(radius=8)))
@@ -94,3 +94,9 @@ def test_a_full_picture_has_no_room_and_a_size_of_nothing_is_no_size() -> None:
         edit_named("second-object", {})(wide, np.random.default_rng(1), red_ball())
     with pytest.raises(UserError, match="size: expected"):
         edit_named("second-object", {"size": 0})
+
+
+def test_nothing_stands_on_the_lower_border_below_an_object_in_the_air() -> None:
+    sky = before(np.full((160, 120, 3), (150, 180, 220), np.uint8))
+    with pytest.raises(Unusable, match="in the air"):
+        edit_named("second-object", {}).check_fit(subject_of(sky), subject_of(red_ball((100, 60))))

@@ -83,3 +83,14 @@ def test_a_shadow_that_nobody_would_see_is_refused() -> None:
 def test_a_strength_of_nothing_is_refused() -> None:
     with pytest.raises(UserError, match="expected more than 0"):
         edit_named("shadow", {"strength": 0})
+
+
+def test_no_shadow_is_cast_in_the_air_or_mostly_on_something_else() -> None:
+    picture, _ = on_sand(0)
+    flying = np.where(picture.alpha[..., None] > 0, picture.image, (150, 180, 220)).astype(np.uint8)
+    with pytest.raises(Unusable, match="in the air"):
+        made({}, Picture(flying, picture.alpha))
+    behind = picture.image.copy()
+    behind[:148][picture.alpha[:148] == 0] = (60, 90, 140)  # a wall that begins just above the foot
+    with pytest.raises(Unusable, match="something else than the object's ground"):
+        made({}, Picture(behind, picture.alpha))

@@ -18,6 +18,7 @@ from counterfoil.edits.donor_scene import (
     SALIENT,
     SceneFit,
     SceneWindow,
+    check_dry,
     check_scene,
     check_whole,
     classify_support,
@@ -69,6 +70,7 @@ class BackgroundSwap(ComposedEdit):
         if self.grounded:
             check_whole(subject)
             check_cutout(subject)
+            check_dry(subject)
 
     def check_donor(self, donor: Subject) -> None:
         """Raises `Unusable` where the donor's background is not filled well or shows another object."""

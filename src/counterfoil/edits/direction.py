@@ -25,6 +25,7 @@ from counterfoil.edits.edit_protocol import (
     reference_at_rate,
     require_size,
 )
+from counterfoil.edits.foot_ground import check_foot_ground
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.photo_border import anchor_point, refuse_cut, turn_about_border
 from counterfoil.edits.scene import (
@@ -189,6 +190,7 @@ class Direction(ComposedEdit):
             raise Unusable(f"turned by {angle:g} degrees part of the object would be outside the picture")
         if "bottom" in subject.cut_sides:  # what it stands on is not in the picture
             return turned
+        check_foot_ground(subject, turned)
         stood, stands = before.footing, measure_footing(after)
         falls = stands.contact < LEAST_CONTACT * stood.contact or stands.overhang > stood.overhang + MORE_OVERHANG
         leans = measure_slope(alpha, turned, WIDE) > max(MOST_SLOPE, measure_slope(alpha, matrix, WIDE) - LEAST_ANGLE)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.edits.cutout import Cutout, Matrix, place
-from counterfoil.edits.donor_scene import classify_support, find_frame, find_ground
+from counterfoil.edits.donor_scene import classify_support, find_frame, find_ground, is_in_water
 from counterfoil.edits.geometry import BoundingBox, object_box
 from counterfoil.edits.photo_border import find_cut_sides, name_sides
 from counterfoil.edits.scene import darken_foot, measure_contact_shadow
@@ -51,9 +51,11 @@ def check_ground_room(subject: Subject, donor: Subject) -> None:
     frame = subject.once(find_frame)
     if frame.top + frame.height < 1:
         raise Unusable("the photo has a frame at its lower border, on which the donor's object would stand")
-    if stands_on_border(donor):
-        return
     support = classify_support(subject)
+    if support == "ground" and is_in_water(subject):
+        raise Unusable("the object may be in water, in which the donor's object would stand")
+    if stands_on_border(donor) and support != "air":
+        return
     if support == "air" and classify_support(donor) != "air":
         raise Unusable("the object is in the air, in which the donor's object would hang")
     if support == "ground" and find_ground(subject) is None:

@@ -53,6 +53,9 @@ BLUE = -6.0  # b* of CIE Lab below which ground is water
 RIPPLED = (0.25, 0.3, 0.4)  # of the object's size above and below its foot, and to its sides: where ripples are seen
 GREY, CLEAR_RIPPLES, MORE_DOWN = 10.0, 1.8, 1.5  # levels of CIE Lab, levels a pixel, and the ratio of both slopes
 BESIDE_FOOT = 0.15  # of the height: how far above and below an object's foot water is looked for
+MOST_WATER = 0.3  # share of rough blue squares in a photo from which it shows water
+LEAST_LENT = 0.03  # share of its photo that a donor's own object covers: less is a far view, or skin under a tick
+MOST_SCALED = 6.0  # times the share of its photo that the donor's own object covers that an object may cover, or less
 FLAT, FRAME_STEP = 5.0, 12.0  # levels: deviation along a line of a frame around the photo, and step at its edge
 WIDEST_FRAME, ALONG = 0.2, 0.7  # shares of the photo that a frame takes on one side, and of its edge with that step
 
@@ -130,6 +133,19 @@ def _has_colour_of_water(subject: Subject) -> bool:
     tiles, foot = subject.once(_measure_tiles), find_foot(subject)
     near = (tiles.middle > foot - BESIDE_FOOT) & (tiles.middle < foot + BESIDE_FOOT)
     return bool(near.any()) and float(np.median(tiles.colour[near, 2])) < BLUE
+
+
+def shows_water(donor: Subject) -> bool:
+    """Whether much of a photo is water: blue as the sky, but rough."""
+    tiles = donor.once(_measure_tiles)
+    water = (tiles.colour[:, 2] < BLUE) & (tiles.fine > ROUGH_TILE)
+    return bool(len(water)) and float(water.mean()) > MOST_WATER
+
+
+def check_dry(subject: Subject) -> None:
+    """Raises `Unusable` where an object is in water: on land it would lack what the water hides."""
+    if subject.tools.fills.judged and classify_support(subject) == "ground" and is_in_water(subject):
+        raise Unusable("the object may be in water, and another photo shows land")
 
 
 def check_whole(subject: Subject) -> None:
@@ -292,12 +308,26 @@ def check_scene(subject: Subject, donor: Subject, exposed: bool = False) -> None
 
     `exposed`: all of the window will be seen, also what the object hides now.
     """
+    if donor.tools.fills.judged:
+        _check_kind(subject, donor)
     fit = fit_scene(subject, donor)
     if fit.visible > HIDDEN or exposed:
         _ = donor.bare_background
     share = subject.once_with(donor, _measure_other_objects)
     if share > OTHER_OBJECTS:
         raise Unusable(f"the donor's background shows another object, on {share:.1%} of the picture")
+
+
+def _check_kind(subject: Subject, donor: Subject) -> None:
+    """Raises `Unusable` where a donor's photo is taken from too near or far, or shows water around what stands."""
+    support = classify_support(subject)
+    if support == "air":
+        return
+    if support == "below" and shows_water(donor):
+        raise Unusable("the donor's photo shows water")
+    own, other = (float(each.hard_object.mean()) for each in (subject, donor))
+    if other < LEAST_LENT or max(own / other, other / own) > MOST_SCALED:
+        raise Unusable(f"the object covers {own:.0%} of its photo and the donor's {other:.0%}: the scales differ")
 
 
 def _measure_other_objects(subject: Subject, donor: Subject) -> float:

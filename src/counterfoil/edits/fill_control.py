@@ -23,7 +23,11 @@ from counterfoil.types import Attribute, Picture
 GRAIN = 128  # shorter side in pixels at which a place is looked for
 SCALES = tuple(0.9**step for step in range(16))  # of the hole's sides, the largest that fits is taken
 SMALLEST = 0.03  # share of the picture; a smaller hole says little about the fill behind an object
+PLACES = 12  # that are drawn: of these the hole is cut where the photo is most even, not across a horizon or a path
+COARSE = 2.0  # pixels at that size: finer grain does not make a place uneven
 
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 
@@ -32,7 +36,7 @@ class FillControl(Edit):
     """Cut a hole of the object's shape, the largest that fits, out of the background beside it, and fill it."""
 
     attribute: ClassVar[Attribute] = "control"
-    version: ClassVar[int] = 5  # 4: beside what stands out with the object; 5, 3, 2: other fills and limits
+    version: ClassVar[int] = 5  # 5: where the photo is even; 4: beside what stands out too; 5, 3, 2: other fills
 
     @property
     def level(self) -> str:
@@ -66,14 +70,15 @@ def _fill_elsewhere(subject: Subject, rng: np.random.Generator) -> tuple[Fill, F
     """The fill of a hole beside the object, and the hole."""
     object_hole = find_hole(subject.cutout.alpha)
     taken = np.asarray(object_hole | subject.attachments.region)  # a face that wears the object is no background
-    hole = find_room(object_hole, rng, taken)
+    hole = find_room(object_hole, rng, taken, subject.picture.image)
     return subject.fill_elsewhere(hole, taken), hole
 
 
-def find_room(shape: Flags, rng: np.random.Generator, beside: Flags | None = None) -> Flags:
+def find_room(shape: Flags, rng: np.random.Generator, beside: Flags | None = None, image: Bytes | None = None) -> Flags:
     """The largest hole of this shape that fits beside it, at a random place; raises `Unusable` where none does.
 
-    `beside`: what the hole must not meet, the shape itself unless given.
+    `beside`: what the hole must not meet, the shape itself unless given. `image`: the photo, of which the most even of
+    several random places is taken.
     """
     occupied = shape if beside is None else beside
     height, width = shape.shape
@@ -81,15 +86,34 @@ def find_room(shape: Flags, rng: np.random.Generator, beside: Flags | None = Non
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     taken = np.asarray(cv2.resize(occupied.astype(np.uint8), size, interpolation=cv2.INTER_AREA)) > 0
     left, top, box_width, box_height = cv2.boundingRect(shape.astype(np.uint8))
-    cut = shape[top : top + box_height, left : left + box_width].astype(np.uint8)
+    own = shape[top : top + box_height, left : left + box_width].astype(np.uint8)
     for factor in SCALES:
-        hole = np.asarray(cv2.resize(cut, _scaled(cut.shape, factor), interpolation=cv2.INTER_NEAREST)) > 0
+        hole = np.asarray(cv2.resize(own, _scaled(own.shape, factor), interpolation=cv2.INTER_NEAREST)) > 0
         if hole.sum() < SMALLEST * shape.size:
             break
         places = _free_places(taken, hole, scale)
         if len(places):
-            return _put(hole, occupied, places[rng.integers(len(places))] / scale)
+            if image is None:
+                return _put(hole, occupied, places[rng.integers(len(places))] / scale)
+            drawn = places[rng.choice(len(places), min(PLACES, len(places)), replace=False)]
+            colours = _reduce_colours(image, size)
+            cuts = [_put(hole, occupied, place / scale) for place in drawn]
+            return min(cuts, key=lambda cut: _measure_unevenness(colours, cut))
     raise Unusable(f"the background beside the object has no room for a hole of {SMALLEST:.0%} of the picture")
+
+
+def _reduce_colours(image: Bytes, size: tuple[int, int]) -> Floats:
+    """A small copy without its grain, in CIE Lab."""
+    small = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.float32) / np.float32(255)
+    lab = cv2.cvtColor(cv2.GaussianBlur(small, (0, 0), COARSE), cv2.COLOR_RGB2LAB)
+    return np.asarray(lab, np.float32)
+
+
+def _measure_unevenness(colours: Floats, hole: Flags) -> float:
+    """How much the colours of a place vary."""
+    share = cv2.resize(hole.astype(np.float32), colours.shape[1::-1], interpolation=cv2.INTER_AREA)
+    inside = colours[np.asarray(share) > 0.5]
+    return float(inside.var(axis=0).sum()) if len(inside) else float("inf")
 
 
 def _scaled(shape: tuple[int, ...], factor: float) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.edits.line_ends import measure_line_ends
 from counterfoil.edits.matting import distance_to
+from counterfoil.edits.new_lines import measure_new_lines
 
 SIDE = 192  # shorter side at which fills are measured: faults smaller than its pixel are not seen
 PATCH = 9  # pixels; wide enough to hold a detail, narrow enough to find it twice
@@ -53,6 +54,7 @@ class FillQuality(NamedTuple):
     disagreement: float = 4.5  # from another fill where they differ most, in CIE Lab; the usual where there is none
     line_ends: float = 0.0  # how clearly lines of the surroundings run into the hole and end at its rim
     painted: float = 0.0  # 1 where a network painted it, which is blurred more often than copies are
+    new_lines: float = 0.0  # the clearest line in the hole, relative to the clear lines of the photo
 
     @property
     def risk(self) -> float:
@@ -67,7 +69,10 @@ class FillQuality(NamedTuple):
     def fault(self) -> float:
         """One figure to compare two fills of the same hole, in units of what is just too much."""
         single = zip(self[:HOLE_SHARE], MOST[:HOLE_SHARE], strict=True)
-        return max(self.risk / MOST_RISK, self.line_ends / MOST.line_ends, *(value / most for value, most in single))
+        invented = self.new_lines / MOST.new_lines
+        refused = invented if invented > 1 else 0.0  # below the limit they say nothing of which fill is better
+        lines = self.line_ends / MOST.line_ends
+        return max(self.risk / MOST_RISK, lines, refused, *(value / most for value, most in single))
 
     @property
     def reason(self) -> str:
@@ -81,12 +86,18 @@ class FillQuality(NamedTuple):
     @property
     def bare_reason(self) -> str:
         """Why the fill is refused where nothing stands before it; empty where it is good enough."""
-        return self.reason or (self._name_worst() if self.risk > BARE_RISK else "")
+        if self.reason:
+            return self.reason
+        if self.repetition > BARE_REPETITION:
+            return f"no fill is good enough: {_WORDS['repetition'].format(self.repetition)}"
+        return self._name_worst() if self.risk > BARE_RISK else ""
 
     def _name_worst(self) -> str:
         """The fault that adds most to the risk, in words."""
         if self.repetition > MOST.repetition:
             return f"no fill is good enough: {_WORDS['repetition'].format(self.repetition)}"
+        if self.new_lines > MOST.new_lines:
+            return f"no fill is good enough: {_WORDS['new_lines'].format(self.new_lines)}"
         usual, terms = USUAL._terms(), self._terms()
         worst = max(terms, key=lambda name: terms[name] - usual[name])
         return f"no fill is good enough: {_WORDS[worst].format(getattr(self, worst))}"
@@ -105,9 +116,17 @@ CAPS = {
 DISAGREEMENT_WEIGHT = 2.0
 MOST_RISK = 6.8  # of the best fills of those 56 photos 12 lie below it, two of them with a fault
 BARE_RISK = 6.0  # where nothing stands before the fill: 10 of them, one with a fault
+BARE_REPETITION = 0.3  # there
 # More than this of a single fault, or of the hole, is refused whatever the rest.
 MOST = FillQuality(
-    seam=0.15, repetition=0.5, texture=2.0, novelty=0.05, appearance=0.03, hole_share=0.65, line_ends=0.05
+    seam=0.15,
+    repetition=0.5,
+    texture=2.0,
+    novelty=0.05,
+    appearance=0.03,
+    hole_share=0.65,
+    line_ends=0.05,
+    new_lines=1.6,
 )
 HOLE_SHARE = FillQuality._fields.index("hole_share")  # the faults before it have limits of their own
 USUAL = FillQuality(seam=0.01, repetition=0.1, texture=0.3, novelty=0.0, appearance=0.0, hole_share=0.3)
@@ -120,6 +139,7 @@ _WORDS = {
     "hole_share": "the hole covers {:.0%} of the picture and more than one measure is doubtful",
     "strangeness": "it is unlike the rest of the photo (by {:.1f} times the usual difference)",
     "line_ends": "lines of the photo end at its rim (slope {:.2f} of CIE Lab a pixel along the rim)",
+    "new_lines": "it shows a line {:.1f} times as clear as the photo has them",
     "painted": "a network painted it and more than one measure is doubtful",
     "disagreement": "two fills differ by {:.0f} levels of CIE Lab, so that what was there cannot be told",
 }
@@ -155,6 +175,7 @@ def measure_fill(
         appearance=0.0,
         hole_share=float(judged.hole.mean()),
         line_ends=measure_line_ends(judged.image, judged.hole, judged.ignore),
+        new_lines=measure_new_lines(judged.image, judged.hole, judged.ignore),
     )
     if quality._replace(strangeness=0.0, disagreement=0.0).fault < hopeless:
         quality = quality._replace(strangeness=measure_strangeness(judged))

@@ -23,6 +23,14 @@ LARGEST_SHADOW = 0.6  # of the object's area; more is the scene's own darkness
 LIKENESS = 0.5  # correlation of the ground with the mirrored object from which it is a reflection
 LONGEST_REFLECTION = 0.6  # of the object's height
 SHORTEST_REFLECTION = 10  # rows, below which a likeness may be chance
+DARK = 9.0  # levels of L* by which a reflection without details is darker than most of the ground beside it
+LIGHTER = 65  # percentile of the ground's L* that stands for most of it
+ABOVE, BELOW = 0.1, 1.0  # of the object's height: where it is looked for, from above the foot to below it
+BESIDE = 0.5  # of the object's width, on either side
+OVERLAP = 0.42  # of a dark place with the mirrored outline, as a share of both: then it is its reflection
+LEAST_REFLECTED = 0.15  # of the object's area
+WIDEST = 1.5  # of the object's width: what is wider is the ground's own
+MIRROR_LINES = tuple(step / 50 - 0.08 for step in range(10))  # of the object's height below the foot
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -35,6 +43,18 @@ def find_traces(image: Bytes, alpha: Bytes) -> Flags:
         return np.zeros(alpha.shape, bool)
     small, small_alpha = reduce_to_grain(image), reduce_to_grain(alpha)
     found = _find_shadow(small, small_alpha) | _find_reflection(small, small_alpha)
+    return _enlarge(found, alpha)
+
+
+def find_dark_reflection(image: Bytes, alpha: Bytes) -> Flags:
+    """A dark place below the foot in the shape of the mirrored object: ripples and gloss leave no more of it."""
+    if not hard_object(alpha).any():
+        return np.zeros(alpha.shape, bool)
+    return _enlarge(_find_dark_reflection(reduce_to_grain(image), reduce_to_grain(alpha)), alpha)
+
+
+def _enlarge(found: Flags, alpha: Bytes) -> Flags:
+    """What was found on a small copy, without the object."""
     if found.shape != alpha.shape:
         size = alpha.shape[::-1]
         found = np.asarray(cv2.resize(found.astype(np.uint8), size, interpolation=cv2.INTER_LINEAR)) > 0
@@ -74,6 +94,40 @@ def _find_reflection(image: Bytes, alpha: Bytes) -> Flags:
         return none
     none[foot : foot + rows] = shape
     return none
+
+
+def _find_dark_reflection(image: Bytes, alpha: Bytes) -> Flags:
+    box, hard, none = object_box(alpha), hard_object(alpha), np.zeros(alpha.shape, bool)
+    foot, beside = box.top + box.height, round(BESIDE * box.width)
+    if alpha.shape[0] - foot < max(SHORTEST_REFLECTION, LEAST_REFLECTED * box.height):
+        return none
+    ground = none.copy()
+    rows = slice(foot - round(ABOVE * box.height), foot + round(BELOW * box.height))
+    ground[rows, max(0, box.left - beside) : box.left + box.width + beside] = True
+    ground &= ~object_trace(alpha)
+    smooth = np.asarray(cv2.GaussianBlur(image, (0, 0), 1.5), np.float32) / np.float32(255)
+    light = cv2.cvtColor(smooth, cv2.COLOR_RGB2LAB)[..., 0]
+    dark = ground & (light < float(np.percentile(light[ground], LIGHTER)) - DARK) if ground.any() else none
+    opened = cv2.morphologyEx(dark.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    count, labels = cv2.connectedComponents(np.asarray(opened))
+    mirrored = [_mirror_below(hard, foot + share * box.height) & ground for share in MIRROR_LINES]
+    for place in (labels == number for number in range(1, count)):
+        suits = np.count_nonzero(place) >= LEAST_REFLECTED * np.count_nonzero(hard)
+        suits &= np.ptp(np.nonzero(place)[1]) <= WIDEST * box.width
+        if suits and any(_overlap(place, outline) >= OVERLAP for outline in mirrored):
+            none |= place
+    return none
+
+
+def _mirror_below(hard: Flags, line: float) -> Flags:
+    """The outline mirrored at a row."""
+    sources = np.rint(2 * line - 1 - np.arange(len(hard))).astype(np.intp)
+    inside = (sources >= 0) & (sources < len(hard))
+    return np.asarray(hard[np.clip(sources, 0, len(hard) - 1)] & inside[:, None])
+
+
+def _overlap(one: Flags, other: Flags) -> float:
+    return float(np.count_nonzero(one & other)) / max(1, int(np.count_nonzero(one | other)))
 
 
 def reduce_to_grain(plane: Bytes) -> Bytes:

@@ -134,7 +134,7 @@ class OcclusionObject(Edit):
     """Hide a share of the object's area behind the object of another photo, which stands in front of one side."""
 
     attribute: ClassVar[Attribute] = "occlusion"
-    version: ClassVar[int] = 2  # 2: photos are refused in which the occluder would hang in the air
+    version: ClassVar[int] = 3  # 3: nor in water or below what is in the air; 2: not where it would hang in the air
     share: float = 0.25
     donors: DonorRule = "other"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from counterfoil.edits.composition import Composition, Placed, Plane
-from counterfoil.edits.cutout import Cutout, Matrix, place_alpha
+from counterfoil.edits.cutout import Cutout, Matrix, map_points, place_alpha
 from counterfoil.edits.cutout_quality import check_cutout
 from counterfoil.edits.donor_scene import check_whole
 from counterfoil.edits.edit_protocol import (
@@ -22,6 +22,7 @@ from counterfoil.edits.edit_protocol import (
     reference_at_rate,
     require_size,
 )
+from counterfoil.edits.foot_ground import FootGround, stands_on_ground
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, zoom, zoom_to_rate
 from counterfoil.edits.photo_border import Side, anchor_point, refuse_cut
 from counterfoil.edits.scene import highest_foot, place_in_scene
@@ -30,6 +31,7 @@ from counterfoil.errors import Unusable, UserError
 from counterfoil.types import Attribute, EditLevel
 
 _CELL = re.compile(r"(\d+)/(\d+),(\d+)/(\d+)(@[\d.]+)?")  # row, column, rate
+DRAWS = 60  # places that are tried where an object must come to ground like that on which it stood
 CROP = 0.875  # of the shorter side: the crop of models that resize to 256 and crop 224
 
 
@@ -104,7 +106,8 @@ class Position(ComposedEdit):
         elif self.grounded:
             down = _keep_on_ground(down, highest_foot(subject) - box.height)
         _check_room(len(across) > 1 or len(down) > 1, box)
-        left, top = across[rng.integers(len(across))], down[rng.integers(len(down))]
+        draws = ((across[rng.integers(len(across))], down[rng.integers(len(down))]) for _ in range(DRAWS))
+        left, top = _choose_on_ground(subject, matrix, box, draws) if self.grounded else next(draws)
         matrix[:, 2] += (left - box.left, top - box.top)
         if self.grounded:
             return place_in_scene(subject, matrix)
@@ -206,6 +209,20 @@ def _zoom_object(
         return zoom((0, 0), 1), object_box(cut.alpha, faithful)
     matrix = zoom_to_rate(cut.alpha, rate, faithful, anchor_point(cut.alpha, sides) if sides else None)
     return matrix, object_box(place_alpha(cut.alpha, matrix), faithful)
+
+
+def _choose_on_ground(
+    subject: Subject, matrix: Matrix, box: BoundingBox, draws: Iterator[tuple[int, int]]
+) -> tuple[int, int]:
+    """The first of the drawn upper left corners at which an object that stands is on ground as it was."""
+    if not stands_on_ground(subject):
+        return next(draws)
+    ground = FootGround.of(subject)
+    foot, scale = map_points(np.vstack([matrix, (0, 0, 1)]), [ground.foot])[0], abs(float(matrix[0, 0]))
+    for left, top in draws:
+        if ground.suits((float(foot[0]) + left - box.left, float(foot[1]) + top - box.top), scale):
+            return left, top
+    raise Unusable("elsewhere the object's foot would come to another kind of ground than the one on which it stood")
 
 
 def _keep_on_ground(starts: range, highest: float) -> range:

@@ -37,7 +37,7 @@ class SecondObject(Edit):
     """Put the object of another photo beside the object or behind it; the object itself is untouched."""
 
     attribute: ClassVar[Attribute] = "second-object"
-    version: ClassVar[int] = 2  # 2: photos are refused in which the second object would hang in the air
+    version: ClassVar[int] = 3  # 3: nor in water or below what is in the air; 2: not where it would hang in the air
     donors: Literal["other", "same"] = "other"
     place: Literal["beside", "behind"] = "beside"
     size: float = 0.8  # of the second object: its area as a share of the first one's

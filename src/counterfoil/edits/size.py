@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.edits.composition import Composition, Placed, Plane
 from counterfoil.edits.cutout_quality import check_cutout
 from counterfoil.edits.edit_protocol import ComposedEdit, Needs, Supplied, format_percent
+from counterfoil.edits.foot_ground import check_foot_ground
 from counterfoil.edits.geometry import BoundingBox, check_rate, object_box, object_rate, zoom_to_rate
 from counterfoil.edits.photo_border import anchor_point
 from counterfoil.edits.scene import place_in_scene, zoom_about_foot
@@ -85,7 +86,9 @@ class Size(ComposedEdit):
         about = anchor_point(cut.alpha, subject.cut_sides, self.grounded) if subject.cut_sides else None
         matrix = zoom_to_rate(cut.alpha, self.rate, self.faithful, about)
         if self.grounded:
-            return place_in_scene(subject, matrix if subject.cut_sides else zoom_about_foot(cut.alpha, matrix))
+            matrix = matrix if subject.cut_sides else zoom_about_foot(cut.alpha, matrix)
+            check_foot_ground(subject, matrix)
+            return place_in_scene(subject, matrix)
         return Composition(Placed(subject.object_layer, matrix, Plane(subject.visible_background)))
 
 

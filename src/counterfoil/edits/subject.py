@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.edits.attachments import Attachments, find_attachments
+from counterfoil.edits.attachments import Attachments, find_attachments, measure_missing
 from counterfoil.edits.background_remains import trim_remains
 from counterfoil.edits.composition import Composition, LayerPart, ObjectLayer, Pasted, PictureLayer, Plane, Repainted
 from counterfoil.edits.cutout import Cutout, copy_read_only, cut_out, paste, repaint
@@ -20,7 +20,7 @@ from counterfoil.edits.fill import MARGIN, check_background, close_islands, fill
 from counterfoil.edits.fill_choice import Fill, FillName, Fills, FillTask
 from counterfoil.edits.fill_quality import FillQuality
 from counterfoil.edits.matting import LARGEST, is_graded, soft_alpha
-from counterfoil.edits.object_traces import find_traces
+from counterfoil.edits.object_traces import find_dark_reflection, find_traces
 from counterfoil.edits.patch_match import Moves, OpenPicture, match_patches
 from counterfoil.edits.photo_border import Side, find_cut_sides
 from counterfoil.errors import Unusable
@@ -356,8 +356,10 @@ def _find_hole(subject: Subject) -> Flags:
 
 def _find_own_hole(subject: Subject) -> Flags:
     """The object with its margin, and the shadow and reflection that would stay behind."""
-    alpha = subject.once(_soften_mask)
-    hole, traces = find_hole(alpha), find_traces(subject.picture.image, alpha)
+    image, alpha = subject.picture.image, subject.once(_soften_mask)
+    hole, traces = find_hole(alpha), find_traces(image, alpha)
+    if subject.tools.fills.judged:  # the papers' recipes keep the holes that they had
+        traces |= find_dark_reflection(image, alpha)
     if traces.any():
         hole = np.asarray(hole | grow(traces, max(1, round(MARGIN * min(hole.shape) / 2))))
     return close_islands(hole)
@@ -367,12 +369,18 @@ def _find_attachments(subject: Subject) -> Attachments:
     hole, find_salience = subject.once(_find_own_hole), subject.tools.fills.find_salience
     if find_salience is None:
         return Attachments(np.zeros_like(hole), 0.0)
-    hard = subject.hard_object
+    hard, alpha = subject.hard_object, subject.once(_soften_mask)  # all of the mask: what was taken out is not missing
+
+    def find() -> Attachments:
+        salience = find_salience(subject.picture.image)
+        missing, gaps = measure_missing(salience, alpha, hole)
+        return find_attachments(salience, hard, hole)._replace(missing=missing, gaps=gaps)
+
     return subject.once_stored(
-        ("attachments", hard, hole),
-        lambda: find_attachments(find_salience(subject.picture.image), hard, hole),
-        lambda attachments: Stored(attachments.share, (attachments.region,)),
-        lambda stored: Attachments(stored.planes[0], stored.facts),
+        ("attachments", hard, alpha, hole),
+        find,
+        lambda found: Stored(list(found[1:]), (found.region,)),
+        lambda stored: Attachments(stored.planes[0], *stored.facts),
     )
 
 
