@@ -70,7 +70,7 @@ def leave_out(answers: Answers, photo: int) -> Answers:
     sample = answers.sample[kept]
     return replace(
         answers,
-        samples=answers.samples[:photo] + answers.samples[photo + 1 :],
+        samples=(*answers.samples[:photo], *answers.samples[photo + 1 :]),
         sample=sample - (sample > photo),
         **columns,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import errno
+import pickle
+import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -79,3 +81,19 @@ def did_you_mean(word: str, known: Iterable[str], before: str = "") -> str:
 def how_to_install(extra: str, option: str = "") -> str:
     """The command that installs an extra, from an index and from a clone."""
     return f"pip install {option}'counterfoil[{extra}]' (from a clone: pip install {option}'.[{extra}]')"
+
+
+def make_portable(fault: BaseException) -> BaseException:
+    """The error as another process can raise it; one that cannot be pickled by its name and text."""
+    try:
+        pickle.loads(pickle.dumps(fault))
+    except Exception:  # noqa: BLE001  errors of other packages may refuse in any way
+        return RuntimeError(f"{type(fault).__name__}: {fault}")
+    return fault
+
+
+def describe_exit(error: SystemExit) -> str:
+    """Where code of others called `sys.exit`, in one line."""
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+    return f"code that was called ended the command by sys.exit({error.code!r}) ({place}); what is finished is kept"

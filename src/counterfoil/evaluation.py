@@ -240,7 +240,7 @@ def try_other_setups(plan: EvaluationPlan, folder: Path | None) -> EvaluationPla
     """The plan with what other set-ups of its models give on a few unedited pictures; kept where they are known."""
     earlier = read_sanity(folder, plan.identities)
     unedited = {sample_of(stored).id: stored for stored in plan.pictures if stored.variant.attribute == "original"}
-    samples = take_classes_in_turn([sample_of(stored) for stored in unedited.values()])[: STAGES[-1]]
+    samples = take_classes_in_turn([sample_of(stored) for stored in unedited.values()], STAGES[-1])
     read = plan.config.collection.read
     photos = [TrialPhoto(sample.label, partial(read, unedited[sample.id])) for sample in samples]
     models = [model for model in plan.models if model.name not in earlier]

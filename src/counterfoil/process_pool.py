@@ -128,6 +128,8 @@ class _Pool:
                 in_hand -= 1
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):  # it died, or the pool was stopped
             self._messages.put(process)
+        except Exception as error:  # noqa: BLE001  an item or a result that cannot travel; raised by `next_message`
+            self._messages.put(error)
 
     def _hand_over(self, process: subprocess.Popen[bytes], most: int) -> int:
         """Hand a process further items, as many as are left; returns their number."""
@@ -149,9 +151,11 @@ class _Pool:
                 continue
         if isinstance(message, WorkError):
             raise _restore(message)
+        if isinstance(message, Exception):
+            raise message
         if isinstance(message, subprocess.Popen):
             raise UserError(
-                f"expected every worker process to live, one ended {_describe_end(message.wait(_PATIENCE))}; what is"
+                f"expected every worker process to live, one ended {_describe_end(_end(message))}; what is"
                 " finished is kept: run the same command to go on, where memory ran out with fewer --workers"
             )
         return message  # type: ignore[no-any-return]
@@ -162,11 +166,16 @@ class _Pool:
             with suppress(OSError):  # it is gone, and something was still to be written
                 process.stdin.close()  # type: ignore[union-attr]
         for process in self._processes:
-            try:
-                process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> int:
+    """The status of a process that ends, or is ended."""
+    try:
+        return process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
 
 
 def _share_out(count: int, workers: int, most: int) -> list[int]:
@@ -181,8 +190,11 @@ class _RemoteTraceback(Exception):
         return f"\n{self.args[0]}"
 
 
-def _restore(message: WorkError) -> Exception:
-    error: Exception = pickle.loads(message.error) if message.error else RuntimeError(message.text.splitlines()[-1])
+def _restore(message: WorkError) -> BaseException:
+    try:
+        error: BaseException = pickle.loads(message.error)
+    except Exception:  # noqa: BLE001  an error of a package that the worker alone has loaded
+        error = RuntimeError(message.text.splitlines()[-1])
     error.__cause__ = _RemoteTraceback(message.text)
     return error
 

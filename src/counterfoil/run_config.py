@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import platform
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -34,6 +36,7 @@ from counterfoil.recipes.edit_recipe import Recipe, Step, load_recipe
 from counterfoil.segmentation import DEFAULT_SEGMENTER, Segmenter, check_segmenter, keep_masks, make_segmenter
 from counterfoil.store.piece_plan import group_models
 from counterfoil.store.result_cache import ResultCache, open_result_cache
+from counterfoil.store.sample_table import SampleTable
 from counterfoil.types import EditLevel, Model, Picture, Run, Sample, SanityRecord, Skipped, Source, Variant
 from counterfoil.variant_renderer import Renderer
 from counterfoil.worker_pool import cores
@@ -112,7 +115,7 @@ class RunPlan:
     steps: tuple[PlannedEdit, ...]
     models: tuple[Model, ...]
     space: LabelSpace
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
     skipped: tuple[Skipped, ...]
     listed: int = 0  # entries of the source: photos, whether or not they are taken, and what it left out
     surrogates: Mapping[str, Model] = field(default_factory=dict)  # by address: models that choose for edits
@@ -147,7 +150,7 @@ class RunPlan:
     @cached_property
     def renderer(self) -> Renderer:
         """Resolves and renders variants."""
-        samples = {sample.id: sample for sample in self.samples}
+        samples = SampleTable.of(self.samples).by_id()
         return Renderer(
             source=self.config.source, samples=samples, working_size=self.recipe.working_size,
             segmenter=self._make_segmenter(), surrogates=dict(self.surrogates),
@@ -263,15 +266,11 @@ def prepare(config: RunConfig, planned: tuple[Sequence[Sample], Sequence[Skipped
         check_references(config.recipe_name, [step.edit for step in steps])
     return RunPlan(
         config=config, recipe=recipe, steps=steps, models=models, space=space,
-        samples=tuple(_relabel(sample, label_of[sample.label]) for sample in chosen),
+        samples=chosen.with_labels(label_of),
         listed=len(samples) + len(skipped),
         skipped=(*skipped, *_without_need(recipe), *(row for _, row in without_surrogate)),
         surrogates=_surrogates(steps, labels), empty_classes=empty, notes=notes,
     )  # fmt: skip
-
-
-def _relabel(sample: Sample, label: str) -> Sample:
-    return sample if sample.label == label else replace(sample, label=label)
 
 
 def join_addresses(models: Sequence[str | Model]) -> str:
@@ -437,18 +436,21 @@ def find_empty_classes(source: Source, samples: Sequence[Sample], skipped: Seque
     return tuple(sorted(set(source.labels) - {sample.label for sample in samples})) if skipped else ()
 
 
-def limit_per_class(samples: Sequence[Sample], limit: int | None) -> list[Sample]:
-    """The first photos, taken from the classes in turn, so that a limit does not drop whole classes."""
-    return sorted(take_classes_in_turn(samples)[:limit], key=lambda sample: sample.id)
+def limit_per_class(samples: Sequence[Sample], limit: int | None) -> SampleTable:
+    """The first photos, taken from the classes in turn, so that a limit does not drop whole classes; by their ids."""
+    chosen = samples if limit is None else take_classes_in_turn(samples, limit)
+    return SampleTable.of(chosen).in_order()
 
 
-def take_classes_in_turn(samples: Sequence[Sample]) -> list[Sample]:
+def take_classes_in_turn(samples: Sequence[Sample], most: int) -> list[Sample]:
     """The first photo of every class, then the second of each, and so on."""
     turn: dict[str, int] = {}
-    rank = {}
+    rank = array("L")
     for sample in samples:
-        rank[sample.id] = turn[sample.label] = turn.get(sample.label, -1) + 1
-    return sorted(samples, key=lambda sample: (rank[sample.id], sample.id))
+        turn[sample.label] = turn.get(sample.label, -1) + 1
+        rank.append(turn[sample.label])
+    keys = zip(rank, (sample.id for sample in samples), range(len(samples)), strict=True)
+    return [samples[place] for *_, place in heapq.nsmallest(most, keys)]
 
 
 def environment() -> dict[str, str]:

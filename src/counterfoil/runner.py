@@ -190,7 +190,7 @@ def execute(config: RunConfig, out: Path | None, on_prepared: Callable[[RunPlan]
 def try_other_setups(plan: RunPlan, folder: Path | None) -> RunPlan:
     """The plan with what other set-ups of its models give on a few photos; kept where the folder has it already."""
     source, earlier = plan.config.source, read_sanity(folder, plan.identities)
-    shown = take_classes_in_turn(plan.samples)[: STAGES[-1]]
+    shown = take_classes_in_turn(plan.samples, STAGES[-1])
     photos = [TrialPhoto(sample.label, partial(_read_image, source, sample)) for sample in shown]
     models = [model for model in plan.models if model.name not in earlier]
     with show_stage("checking how the models are set up"):

@@ -35,6 +35,7 @@ from counterfoil.segmentation import Segmentation, Segmenter, make_segmenter
 from counterfoil.sources.source_loaders import open_source
 from counterfoil.store.prediction_tables import ToolTrace
 from counterfoil.store.result_cache import open_result_cache
+from counterfoil.store.sample_table import SamplesById
 from counterfoil.study.runs import Study
 from counterfoil.study.thumbnails import PictureLoader
 from counterfoil.types import (
@@ -135,7 +136,7 @@ class Renderer:
     @cached_property
     def donors(self) -> Donors:
         """The choice of donors among the samples."""
-        return Donors(self.samples.values())
+        return Donors(self.samples.samples if isinstance(self.samples, SamplesById) else [*self.samples.values()])
 
     def subject(self, sample_id: str) -> Subject:
         """The sample ready to edit, cached if used recently; raises `Unusable` with the reason."""

@@ -16,12 +16,14 @@ import threading
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from logging.handlers import QueueHandler
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeAlias
 
 import cv2
 from threadpoolctl import threadpool_limits
 
+from counterfoil.errors import UserError, describe_exit, make_portable
 from counterfoil.types import Item, Output
 
 Send: TypeAlias = Callable[[Any], None]
@@ -40,7 +42,7 @@ class WorkResult(NamedTuple):
 
 
 class WorkError(NamedTuple):
-    """An error that the work raised; as text alone where it cannot be pickled."""
+    """An error that the work raised, as it can be pickled."""
 
     error: bytes
     text: str  # with its traceback
@@ -82,7 +84,7 @@ def serve() -> None:
     """Do the work of the parent until it closes the pipe."""
     orders: queue.SimpleQueue[Any] = queue.SimpleQueue()
     send = _open_output()
-    threading.Thread(target=_receive, args=(sys.stdin.buffer, orders), daemon=True).start()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, orders, send), daemon=True).start()
     cv2.setNumThreads(1)  # a process per core: threads inside each would only compete
     with threadpool_limits(limits=1, user_api="blas"):
         order: WorkOrder = orders.get()
@@ -107,10 +109,13 @@ class _WorkLoop:
         while True:
             item = self._items.get()
             try:
-                answer: Any = WorkResult(self._load_work()(item))
-            except Exception as error:  # noqa: BLE001  raised again in the parent
-                answer = _describe(error)
-            self._send(answer)
+                self._send(WorkResult(self._load_work()(item)))
+            except BaseException as error:  # noqa: BLE001  raised again in the parent, and so is the `sys.exit` of a model
+                fault = _describe(error)
+            else:
+                continue
+            with suppress(OSError):  # the parent is gone, with which this process ends
+                self._send(fault)
 
     def _load_work(self) -> PortableWork[Any, Any]:
         with self._lock:
@@ -136,20 +141,19 @@ def _open_output() -> Send:
     return send
 
 
-def _receive(channel: BinaryIO, orders: queue.SimpleQueue[Any]) -> None:
+def _receive(channel: BinaryIO, orders: queue.SimpleQueue[Any], send: Send) -> None:
     """Pass on what comes; the end of the pipe, or of the parent, is the end of this process."""
     try:
         while True:
             orders.put(pickle.load(channel))
     except (EOFError, OSError, pickle.UnpicklingError):
         os._exit(0)
+    except Exception as error:  # noqa: BLE001  what came cannot be made here: the parent would wait for ever
+        send(_describe(error))
+        os._exit(1)
 
 
-def _describe(error: Exception) -> WorkError:
+def _describe(error: BaseException) -> WorkError:
     text = "".join(traceback.format_exception(error))
-    try:
-        packed = pickle.dumps(error)
-        pickle.loads(packed)
-    except Exception:  # noqa: BLE001  errors of other packages may refuse in any way
-        packed = b""
-    return WorkError(packed, text)
+    shown = UserError(describe_exit(error)) if isinstance(error, SystemExit) else make_portable(error)
+    return WorkError(pickle.dumps(shown), text)

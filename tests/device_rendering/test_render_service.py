@@ -74,6 +74,27 @@ def test_a_fault_in_the_parent_is_raised_in_the_process_that_asked(service: Rend
     assert all(ForkedEngine(1).map(work, range(2)))
 
 
+def test_a_fault_that_cannot_be_pickled_reaches_the_process_that_asked(
+    service: RenderService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class LocalError(Exception):
+        """Known in this function alone."""
+
+    def fail(*asked: object) -> None:
+        raise LocalError("out of memory")
+
+    monkeypatch.setattr(service, "_renderer", fail)
+
+    def work(number: int) -> str:
+        try:
+            service.make([request_of(number)], ())
+        except RuntimeError as error:
+            return str(error)
+        return ""
+
+    assert list(ForkedEngine(1).map(work, range(2))) == ["LocalError: out of memory"] * 2
+
+
 def test_pictures_beyond_the_shared_memory_go_through_the_pipe() -> None:
     client = RenderClient.open(room=1000)
     wide = request_of(0, side=60)

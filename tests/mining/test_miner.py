@@ -169,6 +169,18 @@ def test_a_target_that_is_added_later_is_the_only_one_asked(planted: tuple[Works
     assert {row["role"] for row in found(workspace)["models"]} == {"surrogate", "target"}
 
 
+def test_mining_again_after_it_was_finished_leaves_every_file_as_it_was(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path / "workspace")
+    model = saved_answers(tmp_path / "answers.csv", workspace, wrong_on("size", [0]))
+    written = []
+    for _ in range(2):  # the second knows which models the first one asked
+        mine(workspace, "--surrogate", model)
+        runs = {path: path.read_bytes() for path in (workspace.folder / "mining" / "run").glob("*/*.json")}
+        written.append(written_files(workspace.folder) | runs)
+    assert any(path.name == "run.json" for path in runs)
+    assert written[0] == written[1]
+
+
 def test_mining_that_was_stopped_and_goes_on_writes_the_same_files(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path / "workspace")
     models = [saved_answers(tmp_path / f"{name}.csv", workspace, wrong_on("size", [name])) for name in (0, 1)]

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 import pytest
@@ -266,6 +267,44 @@ def test_several_threads_of_a_process_have_items_in_hand_and_none_is_lost(monkey
     engine = ProcessEngine(2, lambda note: None, threads=3)
     assert sorted(engine.map(Meeting(), range(12))) == list(range(12))  # six at once, three in each process
     assert sorted(engine.map(Doubling(), range(1))) == [0]
+
+
+class Odd(PortableWork[object, object]):
+    """Work that ends the process, gives what cannot be pickled, or takes what cannot be made in another process."""
+
+    def __call__(self, item: object) -> object:
+        if item == "exit":
+            sys.exit(0)
+        return (lambda: None) if item == "lambda" else 0
+
+
+class OnlyHere:
+    """Can be pickled, and made in no process."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("item", "kind", "words"),
+    [
+        ("exit", UserError, r"code that was called ended the command by sys.exit\(0\) \(test_processes.py, line \d+\)"),
+        ("lambda", AttributeError, "Can't pickle local object"),
+        (lambda: None, (AttributeError, PicklingError), "(?i)can't pickle"),
+        (OnlyHere(), ValueError, "no number"),
+    ],
+    ids=["exit", "result", "item", "item in the process"],
+)
+def test_what_cannot_travel_or_ends_a_process_is_raised_and_never_waited_for(
+    monkeypatch: pytest.MonkeyPatch, threads: int, item: object, kind: type[Exception], words: str
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    for thing in (Odd, OnlyHere):
+        monkeypatch.setattr(thing, "__module__", "test_processes")
+    monkeypatch.setitem(sys.modules, "test_processes", sys.modules[__name__])
+    with pytest.raises(kind, match=words):
+        list(ProcessEngine(1, lambda note: None, threads=threads).map(Odd(), [1, item, 2]))
 
 
 def test_what_the_program_itself_defines_does_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from counterfoil.statistics.intervals import (
     resample_counts,
     score_interval,
     score_test,
+    sum_resamples,
 )
 
 QUANTILE = stats.norm.ppf(0.975)
@@ -223,6 +224,15 @@ def test_a_product_with_counts_is_the_sum_over_drawn_photos() -> None:
     counts = resample_counts(300, np.random.default_rng(1), resamples=40)
     values = np.random.default_rng(2).normal(size=(300, 3))
     assert np.allclose(counts @ values, np.asarray(counts).astype(float) @ values)
+
+
+@pytest.mark.parametrize("photos", [7, 300, 20_000])
+def test_sums_that_are_drawn_in_turn_are_those_of_all_counts_to_the_bit(photos: int) -> None:
+    values = np.random.default_rng(2).normal(size=(photos, 3))
+    counts = resample_counts(photos, np.random.default_rng(1))
+    drawn = sum_resamples([values, np.sign(values[:, 0]), values], np.random.default_rng(1))
+    for one, each in zip(drawn, (values, np.sign(values[:, 0]), values), strict=True):
+        assert np.array_equal(one, counts @ each)
 
 
 def test_measures_that_resample_work_with_more_photos_than_are_drawn_apart() -> None:

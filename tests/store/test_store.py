@@ -21,7 +21,6 @@ from counterfoil.store.folder_lock import claim_folder, hold_folder
 from counterfoil.store.parquet import (
     DictionaryColumn,
     Kind,
-    TableColumns,
     TableWriter,
     dictionary_encode,
     find_texts,
@@ -32,6 +31,7 @@ from counterfoil.store.parquet import (
     write_table,
 )
 from counterfoil.store.prediction_tables import VARIANT_COLUMNS
+from counterfoil.store.table_columns import TableColumns
 from counterfoil.store.workspace import Workspace
 from counterfoil.types import VerificationResult
 from locations import DATA

@@ -10,10 +10,10 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterable
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
+from counterfoil.errors import describe_exit
 from counterfoil.store.files import DISK_FULL
 
 _SIGNALS = ("SIGTERM", "SIGHUP")
@@ -124,13 +124,12 @@ def describe_failure(error: OSError) -> str | None:
 
 def describe_foreign_exit(error: SystemExit) -> str:
     """Where code other than a command called sys.exit, in one line; empty where a command did."""
-    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
     if str(frame.f_globals.get("__name__")).startswith("counterfoil.cli."):
         return ""
     if frame.f_code.co_name == "_main_shell_completion":  # click's answer to a shell that completes a line
         return ""
-    place = f"{Path(frame.f_code.co_filename).name}, line {line}"
-    return f"code that was called ended the command by sys.exit({error.code!r}) ({place}); what is finished is kept"
+    return describe_exit(error)
 
 
 def end_process(status: int) -> NoReturn:

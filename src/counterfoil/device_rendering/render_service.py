@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.device_rendering.torch_renderer import MadePicture, PictureRequest, TorchRenderer
 from counterfoil.edits.composition import Plane
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, make_portable
 from counterfoil.models.preprocessing import InputGeometry
 from counterfoil.models.shared_device import ForkedService
 from counterfoil.models.torch_classifier import choose_device
@@ -106,7 +106,7 @@ def _try(render: Render, requests: Requests) -> list[MadePicture] | BaseExceptio
     try:
         return [_leave_out(request, made) for request, made in zip(requests[0], render(requests), strict=True)]
     except BaseException as fault:  # noqa: BLE001  sent to the process that waits, which raises it
-        return fault
+        return make_portable(fault)
 
 
 _NO_PIXELS = np.zeros((0, 0, 3), np.uint8)

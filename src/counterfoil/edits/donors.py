@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 from counterfoil.types import DonorRule, Sample
@@ -18,15 +19,16 @@ class Donors:
     only the pairs in which its hash is highest.
     """
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
-        self._of_label: dict[str, list[Sample]] = defaultdict(list)
-        self._encoded_of_label: dict[str, list[tuple[Sample, bytes]]] = {}  # filled on demand
-        for sample in samples:
-            self._of_label[sample.label].append(sample)
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+        self._of_label: dict[str, array[int]] = defaultdict(lambda: array("I"))  # places in `samples`
+        self._encoded_of_label: dict[str, list[bytes]] = {}  # filled on demand
+        for place, sample in enumerate(samples):
+            self._of_label[sample.label].append(place)
 
     @cached_property
     def _label_of(self) -> dict[str, str]:
-        return {sample.id: label for label, members in self._of_label.items() for sample in members}
+        return {sample.id: sample.label for sample in self._samples}
 
     @cached_property
     def _labels(self) -> list[str]:
@@ -52,23 +54,25 @@ class Donors:
             return None
         begun = _begin_hash(seed)
         best, chosen = b"", None
-        for other, ending in self._candidates(label):
+        for place, ending in self._candidates(label):
             value = _end_hash(begun, ending)
-            if value > best and other.id not in left_out:
+            if value > best and (other := self._samples[place]).id not in left_out:
                 best, chosen = value, other
         return chosen
 
-    def _candidates(self, label: str) -> list[tuple[Sample, bytes]]:
-        """The samples of a label, each with its digest as it ends the JSON that is hashed."""
+    def _candidates(self, label: str) -> Iterator[tuple[int, bytes]]:
+        """The places of a label's samples, each with its digest as it ends the JSON that is hashed."""
+        places = self._of_label[label]
         if label not in self._encoded_of_label:
-            rows = [(sample, _encode(sample.digest)) for sample in self._of_label[label]]
-            self._encoded_of_label[label] = rows
-        return self._encoded_of_label[label]
+            self._encoded_of_label[label] = [_encode(self._samples[place].digest) for place in places]
+        return zip(places, self._encoded_of_label[label], strict=True)
 
     def _find_exhausted(self, left_out: set[str]) -> set[str]:
         """The labels all of whose samples are left out."""
         touched = {self._label_of[name] for name in left_out if name in self._label_of}
-        return {label for label in touched if all(other.id in left_out for other in self._of_label[label])}
+        return {
+            label for label in touched if all(self._samples[place].id in left_out for place in self._of_label[label])
+        }
 
     def _choose_label(self, label: str, rule: DonorRule, seed: int, exhausted: set[str]) -> str | None:
         """The candidate label whose hash with the seed is highest, none of the exhausted; None where there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,8 +45,8 @@ class ToolChecks:
 
 def choose_checked_photos(samples: Sequence[Sample], count: int) -> frozenset[str]:
     """The photos whose pictures are doubled, by the hash of their content; the order of photos does not matter."""
-    ranked = sorted(samples, key=lambda sample: content_hash("tool checks", sample.digest, sample.id))
-    return frozenset(sample.id for sample in ranked[:count])
+    first = heapq.nsmallest(count, samples, key=lambda one: content_hash("tool checks", one.digest, one.id))
+    return frozenset(sample.id for sample in first)
 
 
 class VariantPlan(NamedTuple):

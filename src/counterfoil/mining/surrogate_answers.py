@@ -45,6 +45,10 @@ class _Pictures(WorkspaceCollection):
     def notes(self) -> Sequence[str]:
         return ()  # notes on an earlier mining do not apply to this one
 
+    @property
+    def surrogates(self) -> Mapping[str, str]:
+        return {}  # nor do its models: the records are the same after one that was finished, or was stopped at its end
+
 
 class AskedModel(NamedTuple):
     """A model and the place of its answers."""

@@ -19,6 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.errors import make_portable
 from counterfoil.models.thread_batcher import Block
 
 _CAPACITY = 64  # pictures that fit into the shared memory of one client
@@ -73,7 +74,7 @@ class SharedMemoryClient:
         try:
             self.scores[:count] = ask(self.pictures[:count])
         except BaseException as fault:  # noqa: BLE001  sent to the process that waits, which raises it
-            return fault
+            return make_portable(fault)
         return None
 
 

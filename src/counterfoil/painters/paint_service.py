@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import pickle
 import secrets
 import socket
 import threading
@@ -26,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.errors import UserError
+from counterfoil.errors import UserError, make_portable
 from counterfoil.painters.background_batches import Guides, planes_of, shared_batcher
 from counterfoil.painters.painter_protocol import PaintPrecision
 from counterfoil.painters.sampler import Scene
@@ -121,16 +120,8 @@ def _paint(order: _PaintOrder, memory: mmap.mmap) -> BaseException | None:
         batcher = shared_batcher(order.device, order.precision)
         image[:] = batcher.paint(Scene(*planes), order.schedule, order.guides)
     except BaseException as fault:  # noqa: BLE001  sent to the process that waits, which raises it
-        return _make_portable(fault)
+        return make_portable(fault)
     return None
-
-
-def _make_portable(fault: BaseException) -> BaseException:
-    try:
-        pickle.loads(pickle.dumps(fault))
-    except Exception:  # noqa: BLE001  errors of other packages may refuse in any way
-        return RuntimeError(f"{type(fault).__name__}: {fault}")
-    return fault
 
 
 def _lay_out(memory: mmap.mmap, shape: tuple[int, int, int]) -> Iterator[Floats]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from counterfoil.labels.label_space import match_label_space
+from counterfoil.machine import return_memory
 from counterfoil.statistics.accuracy import GroupAccuracy
 from counterfoil.statistics.attribute_verdicts import AttributeVerdict
 from counterfoil.statistics.contrasts import Contrast, rank_by_attribute
@@ -124,11 +125,14 @@ def build_content(
     study: Study, thumbnails: ThumbnailCache, score_papers: PaperScorer = score_no_paper
 ) -> ReportContent:
     """Build the content; `score_papers` gives the tables by the rules of the pictures' paper."""
+    means = _mean_drops(study)  # before anything else is in memory: the resamples take 8 MB
+    return_memory()  # that reading the answers took for a moment
     if not study.has_many_models:
         for table in study.predictions.values():  # all columns that the page needs, in one read of the file
             table.coded_columns(REPORT_COLUMNS if study.run.collection else DETAIL_COLUMNS)
     of_pictures = study.manifest.texts("sample_id").indices  # the photo of each picture
     first = next(study.detail_groups)  # curves and maps are drawn of the first few models only
+    return_memory()
     without_originals = bool(study.accuracies) and not any(row.n for row in study.drops)
     choose = choose_unpaired_examples if without_originals else choose_examples
     has_examples = len(of_pictures) and study.has_pictures and (without_originals or study.has_originals)
@@ -153,7 +157,7 @@ def build_content(
         attribute_drops=study.attribute_drops,
         outcomes={model: table.outcomes for model, table in study.predictions.items()},
         detectable_drops=study.detectable_drops,
-        means=_mean_drops(study) if len(of_pictures) and study.has_originals else {},
+        means=means,
         letters=_tied_groups(study),
         verdicts=study.verdicts,
         overall_accuracies=study.overall_accuracies if len(of_pictures) else (),
@@ -187,6 +191,8 @@ def _cluster_models(study: Study) -> ModelClusters | None:
 
 def _mean_drops(study: Study) -> dict[str, Estimate]:
     """The mean of each model's drops; its interval is resampled with a fixed seed, so the page is reproducible."""
+    if not study.has_originals:
+        return {}
     return {row.model: row.drop for row in mean_drops(study.answers, np.random.default_rng(0)) if row.conditions}
 
 

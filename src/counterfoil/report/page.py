@@ -18,6 +18,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from counterfoil.assets.cache import cache_folder
+from counterfoil.machine import return_memory
 from counterfoil.report import words
 from counterfoil.report.attribute_chart import Styles, build_kinds_chart, build_losses_chart, order_attributes
 from counterfoil.report.attribute_sections import MOST_OPEN, build_sections
@@ -57,6 +58,7 @@ _NUMBERS = re.compile(r"\d+\.\d\u00a0(?:%|points)|not judged")  # of a model's s
 
 def write_report(folder: Path, content: ReportContent) -> Path:
     """Write report.html, its tables as CSV and summary.json; returns the page's path."""
+    return_memory()  # of the columns that the content was computed from
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "drops.csv", drops_to_csv(content.drops))
     if content.natural_ground:

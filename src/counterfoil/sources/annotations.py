@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,10 @@ from counterfoil.progress import Extent, show_progress
 from counterfoil.sources.bounded_reads import read_user_file
 from counterfoil.sources.coco_masks import Mask
 from counterfoil.sources.pixels import check_mask_size, decode_photo
+from counterfoil.store.sample_table import SampleTable
 from counterfoil.types import Sample, Skipped, SourceBase
+
+_ROWS_AT_ONCE = 4096  # samples that are objects before they are put into columns
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,29 @@ def skip_duplicates(samples: Sequence[Sample | Skipped]) -> list[Sample | Skippe
         else Skipped(item.id, "source", "", f"the same photo as {first[item.digest, item.label]}")
         for item in samples
     ]
+
+
+def pack_samples(items: Iterable[Sample | Skipped]) -> tuple[SampleTable, list[Skipped]]:
+    """Samples in columns, and what is skipped; of identical photos the first is kept, the others are skipped."""
+    tables: list[SampleTable] = []
+    rows: list[Sample] = []
+    left_out: dict[int, Skipped] = {}  # by place
+    for place, item in enumerate(items):
+        if isinstance(item, Skipped):
+            left_out[place] = item
+            continue
+        rows.append(item)
+        if len(rows) == _ROWS_AT_ONCE:
+            tables.append(SampleTable(rows))
+            rows = []
+    packed = SampleTable.join([*tables, SampleTable(rows)])
+    if not packed.has_doubles():
+        return packed, [*left_out.values()]
+    others = iter(packed)
+    places = range(len(packed) + len(left_out))
+    checked = skip_duplicates([left_out[place] if place in left_out else next(others) for place in places])
+    kept = [item for item in checked if isinstance(item, Sample)]
+    return SampleTable(kept), [item for item in checked if isinstance(item, Skipped)]
 
 
 def make_readable(text: str) -> str:

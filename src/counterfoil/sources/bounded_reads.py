@@ -7,9 +7,10 @@ end, and a member of an archive may claim any size.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -49,11 +50,12 @@ def read_user_file(path: Path) -> bytes:
     return content
 
 
-def map_files(work: Callable[[Item], Output], files: Sequence[Item], threads: int = 8) -> Iterator[Output]:
+def map_files(work: Callable[[Item], Output], files: Iterable[Item], threads: int = 8) -> Iterator[Output]:
     """The results of work that reads files, in order, made by several threads."""
+    waiting = iter(files)
     with ThreadPoolExecutor(threads) as pool:
-        for start in range(0, len(files), _AHEAD):
-            yield from pool.map(work, files[start : start + _AHEAD])
+        while few := list(itertools.islice(waiting, _AHEAD)):
+            yield from pool.map(work, few)
 
 
 def read_span(path: Path, start: int, length: int, called: str) -> bytes:

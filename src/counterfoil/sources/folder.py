@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import Unusable, UserError
 from counterfoil.progress import Extent, show_progress
-from counterfoil.sources.annotations import check_digest, make_readable, skip_duplicates
+from counterfoil.sources.annotations import check_digest, make_readable, pack_samples
 from counterfoil.sources.bounded_reads import map_files, read_user_file
 from counterfoil.sources.folder_entries import FolderEntry, list_entries
 from counterfoil.sources.pixels import check_mask_size, decode_mask, decode_photo
@@ -72,6 +73,14 @@ def _list_class_folders(top: Sequence[FolderEntry]) -> list[FolderEntry]:
     return [entry for folder in folders for entry in list_entries(folder)]
 
 
+def _count_pictures(folder: Path) -> int:
+    """How many pictures a folder holds, by their names."""
+    try:
+        return sum(os.path.splitext(name)[1].lower() in PICTURES for name in os.listdir(folder))
+    except OSError:  # it is listed with the reason
+        return 0
+
+
 def _describe_loose(entry: FolderEntry) -> str:
     return "the picture is in no class folder" if _is_picture(entry) else _describe_other(entry.path)
 
@@ -92,19 +101,18 @@ class FolderSource:
     def samples(self) -> tuple[Sequence[Sample], Sequence[Skipped]]:
         """Every sample in the order of its path, and what was skipped: together all that the folders list."""
         top = self._list_top()
-        entries = _list_class_folders(top)
-        strays = self._list_strays(top, entries)
-        files = [entry.path for entry in entries if _is_picture(entry)]
-        if not files:
+        strays = self._list_loose(top)
+        folders = [entry.path for entry in top if not entry.fault and entry.path.is_dir()]
+        extent = Extent(stage="reading the photos", unit="photos", total=sum(map(_count_pictures, folders)), brief=True)
+        files = self._list_pictures(folders, strays)
+        samples, left_out = pack_samples(show_progress(map_files(self._sample, files), extent))
+        if not len(samples) + len(left_out):
             first = f"; {strays[0].sample_id} was left out because {strays[0].reason}" if strays else ""
             raise UserError(
                 f"expected pictures as <label>/<name>.jpg (.png, .webp) under {self.images}, found none{first};"
                 f" give the folder that holds the class folders"
             )
-        extent = Extent(stage="reading the photos", unit="photos", total=len(files), brief=True)
-        checked = skip_duplicates(list(show_progress(map_files(self._sample, files), extent)))
-        samples = [item for item in checked if isinstance(item, Sample)]
-        return samples, [*strays, *(item for item in checked if isinstance(item, Skipped))]
+        return samples, [*strays, *left_out]
 
     @property
     def labels(self) -> Sequence[str]:
@@ -120,19 +128,23 @@ class FolderSource:
                 raise UserError(f"expected a folder, got '{folder}', which {what}; check the path")
         return list_entries(self.images)
 
-    def _list_strays(self, top: Sequence[FolderEntry], inside: Sequence[FolderEntry]) -> list[Skipped]:
-        """What the folders list besides the pictures: loose pictures, other files, dangling links, FIFOs."""
-        loose = [
+    def _list_loose(self, top: Sequence[FolderEntry]) -> list[Skipped]:
+        """What lies beside the class folders: loose pictures, other files, dangling links, FIFOs."""
+        return [
             Skipped(make_readable(entry.path.name), "source", "", entry.fault or _describe_loose(entry))
             for entry in top
             if entry.fault or not (entry.path.is_dir() or entry.path.name == LICENCES)
         ]
-        others = [
-            Skipped(make_readable(self._name(entry.path)), "source", "", entry.fault or _describe_other(entry.path))
-            for entry in inside
-            if not _is_picture(entry)
-        ]
-        return [*loose, *others]
+
+    def _list_pictures(self, folders: Sequence[Path], strays: list[Skipped]) -> Iterator[Path]:
+        """The pictures of class folders, one folder in memory at a time; what else they hold is added to `strays`."""
+        for folder in folders:
+            for entry in list_entries(folder):
+                if _is_picture(entry):
+                    yield entry.path
+                    continue
+                reason = entry.fault or _describe_other(entry.path)
+                strays.append(Skipped(make_readable(self._name(entry.path)), "source", "", reason))
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.images).as_posix()

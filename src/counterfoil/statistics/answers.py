@@ -15,6 +15,7 @@ from counterfoil.types import Attribute, EditLevel
 
 Key = TypeVar("Key")
 Codes: TypeAlias = "NDArray[np.signedinteger[Any]]"  # positions in a tuple of names
+Scores: TypeAlias = "NDArray[np.floating[Any]]"  # probabilities; sums of them are taken in double precision
 
 ALL = "all"  # in place of an attribute, edit or level: all together
 NO_LABEL = -1
@@ -50,7 +51,7 @@ class Answers:
 
     models: tuple[str, ...]  # in the order of the table
     conditions: tuple[Condition, ...]  # in the order of the table
-    samples: tuple[str, ...]
+    samples: Sequence[str]
     model: Codes
     condition: Codes
     sample: Codes
@@ -164,16 +165,19 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Details:
-    """Columns as long as the answers; labels are positions in `labels`, -1 where there is none."""
+    """Columns as long as the answers; labels are positions in `labels`, -1 where there is none.
+
+    Positions may be of any integer type, and scores of the precision in which the tables have them.
+    """
 
     answers: Answers
     labels: tuple[str, ...]
-    label: NDArray[np.intp]  # the true class
-    answer: NDArray[np.intp]  # the class ranked first
-    true_score: NDArray[np.float64]  # probability of the true class
-    top_score: NDArray[np.float64]  # probability of the answer
-    other_score: NDArray[np.float64]  # highest probability of a class that is not the true one
-    donor: NDArray[np.intp]  # the class of the photo or texture that the background or texture is from
+    label: Codes  # the true class
+    answer: Codes  # the class ranked first
+    true_score: Scores  # probability of the true class
+    top_score: Scores  # probability of the answer
+    other_score: Scores  # highest probability of a class that is not the true one
+    donor: Codes  # the class of the photo or texture that the background or texture is from
     centre: NDArray[np.float64]  # (rows, 2), object's centre as x and y shares of the picture, NaN where unknown
 
     @property

@@ -75,10 +75,16 @@ def reliability_curve(
     rows = np.flatnonzero(answers.scored_rows(model, attributes) & np.isfinite(confidence))
     rows = rows[np.argsort(confidence[rows], kind="stable")]
     return [
-        ReliabilityPoint(100 * float(confidence[part].mean()), 100 * float(answers.correct[part].mean()), len(part))
+        ReliabilityPoint(
+            100 * float(confidence[part].mean(dtype=np.float64)), 100 * float(answers.correct[part].mean()), len(part)
+        )
         for part in np.array_split(rows, parts)
         if len(part)
     ]
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.astype(np.float64).mean())
 
 
 def _pair_with_references(details: Details) -> dict[Attribute, list[Pair]]:
@@ -187,7 +193,7 @@ def _squared_error(details: Details, rows: NDArray[np.intp]) -> _Squared:
     """The mean squared distance of confidence and accuracy over bins; the replicates of a photo count as one photo."""
     if not len(rows):
         return _Squared(math.nan, math.nan, math.nan)
-    confidence, photo = details.top_score[rows], details.answers.sample[rows].astype(np.int64)
+    confidence, photo = details.top_score[rows].astype(np.float64), details.answers.sample[rows].astype(np.int64)
     bins = np.clip(np.ceil(confidence * BINS).astype(np.intp) - 1, 0, BINS - 1)
     cell, place, times = np.unique(photo * BINS + bins, return_inverse=True, return_counts=True)
     gap = np.bincount(place, confidence - details.answers.correct[rows], minlength=len(cell)) / times  # photo in a bin
@@ -250,7 +256,7 @@ class MarginChange(NamedTuple):
 def margin_changes(details: Details) -> list[MarginChange]:
     """Return the loss of margin by attribute, each picture against its edit's reference, paired by photo."""
     answers = details.answers
-    margin = details.true_score - details.other_score
+    margin = details.true_score.astype(np.float64) - details.other_score
     margins, scored = _photo_means(details, margin, np.isfinite(margin)), answers.tally.scored
     changes = []
     for model, name in enumerate(answers.models):

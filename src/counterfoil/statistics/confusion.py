@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Collection, Sequence
@@ -65,11 +66,11 @@ def worst_photos(answers: Answers, *, limit: int = 20) -> list[PhotoErrorRate]:
     known = was_right & np.isfinite(rates)
     wrong = np.where(known, 1.0 - rates, 0.0).sum(axis=(0, 1))
     times = known.sum(axis=(0, 1))
-    rows = [
+    rows = (
         PhotoErrorRate(answers.samples[p], 100 * float(wrong[p] / times[p]), int(times[p]))
-        for p in np.flatnonzero(times)
-    ]
-    return sorted(rows, key=lambda row: (-row.wrong, -row.answers, row.sample_id))[:limit]
+        for p in np.flatnonzero(times).tolist()
+    )
+    return heapq.nsmallest(limit, rows, key=lambda row: (-row.wrong, -row.answers, row.sample_id))
 
 
 def position_map(details: Details, model: str, *, cells: int = 5) -> PositionMap:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers
-from counterfoil.statistics.intervals import percentile_interval, resample_counts
+from counterfoil.statistics.intervals import percentile_interval, sum_resamples
 
 Reached: TypeAlias = Literal["between levels", "not reached"]
 
@@ -57,24 +57,32 @@ def _thresholds(
     """The threshold of each model; doses are by condition, weakest first."""
     if len(doses) < 2:
         return []
-    counts = resample_counts(len(answers.samples), rng)
     losses = answers.losses[:, list(doses)]
     levels = np.array(list(doses.values()))
-    return [_threshold(model, levels, losses[m], counts, points) for m, model in enumerate(answers.models)]
+    # the same photos at every step, so that missing answers bend no curve
+    known: NDArray[np.bool_] = np.asarray(np.isfinite(losses).all(axis=1))
+    sums = sum_resamples(
+        [part for own, there in zip(losses, known, strict=True)
+         for part in (there.astype(np.float64), np.where(there, own, 0.0).T)], rng,
+    )  # fmt: skip
+    return [
+        _threshold(model, levels, losses[m][:, known[m]], (sums[2 * m], sums[2 * m + 1]), points)
+        for m, model in enumerate(answers.models)
+    ]
 
 
 def _threshold(
-    model: str, doses: NDArray[np.float64], losses: NDArray[np.float64], counts: NDArray[np.float64], points: float
-) -> DropThreshold:
-    known = np.isfinite(losses).all(axis=0)  # the same photos at every step, so that missing answers bend no curve
-    n = int(known.sum())
+    model: str, doses: NDArray[np.float64], losses: NDArray[np.float64],
+    resampled: tuple[NDArray[np.float64], NDArray[np.float64]], points: float,
+) -> DropThreshold:  # fmt: skip
+    """The threshold from losses (steps, photos), and from the photos and the summed losses of each resample."""
+    n = losses.shape[1]
     if n == 0:
         return DropThreshold(
             model=model, points=points, level=math.nan, ci_low=math.nan, ci_high=math.nan, reached="not reached", n=0
         )
-    position = float(first_crossing(100 * losses[:, known].mean(axis=1)[None], points)[0])
-    drawn = counts @ known.astype(np.float64)
-    sums = counts @ np.where(known, losses, 0.0).T
+    position = float(first_crossing(100 * losses.mean(axis=1)[None], points)[0])
+    drawn, sums = resampled
     curves = 100 * sums[drawn > 0] / drawn[drawn > 0, None]
     interval = percentile_interval(first_crossing(curves, points))
     weaker, stronger = (_dose(doses, bound) for bound in interval)

@@ -8,6 +8,7 @@ the edit (control_losses.py): a loss that a control explains is not clear.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,6 @@ from counterfoil.statistics.intervals import (
     Interval,
     exact_mean,
     percentile_interval,
-    resample_counts,
     resampled_means,
 )
 from counterfoil.statistics.photo_tests import AnswerCount, estimate_mean, mean_interval, p_of_mean
@@ -42,6 +42,7 @@ from counterfoil.statistics.significance import SIGNIFICANCE
 from counterfoil.types import TOOL_CHECKS, Drop
 
 FEWEST_PHOTOS = 10  # a row with fewer is shown without a conclusion
+_MODELS_RESAMPLED = 16  # together
 
 
 class MeanDrop(NamedTuple):
@@ -101,10 +102,15 @@ def mean_drops(
 ) -> list[MeanDrop]:
     """Return the mean of each model's drops, every condition counting once; interval by photos resampled."""
     losses = answers.losses[:, ~answers.conditions_of({*leave_out, *TOOL_CHECKS})]
-    counts = resample_counts(len(answers.samples), rng)
-    return [
-        MeanDrop(model, len(own), _mean_drop(own, counts)) for model, own in zip(answers.models, losses, strict=True)
-    ]
+    rows: list[MeanDrop] = []
+    for start in range(0, len(losses), _MODELS_RESAMPLED):  # all in the same resamples
+        few = losses[start : start + _MODELS_RESAMPLED]
+        drawn = resampled_means([*few], copy.deepcopy(rng)) if few.size else [*few]
+        rows += [
+            MeanDrop(model, len(own), _mean_drop(own, means))
+            for model, own, means in zip(answers.models[start:], few, drawn, strict=False)
+        ]
+    return rows
 
 
 @dataclass(frozen=True)
@@ -237,10 +243,11 @@ def widen(value: float, interval: Interval, uncertainty: float) -> Interval:
     return Interval(value - below, value + above)
 
 
-def _mean_drop(losses: NDArray[np.float64], counts: NDArray[np.float64]) -> Estimate:
+def _mean_drop(losses: NDArray[np.float64], drawn: NDArray[np.float64]) -> Estimate:
+    """The mean over conditions of losses (conditions, photos), and its interval from their resampled means."""
     known = np.isfinite(losses)
     photos = int(known.any(axis=0).sum())
     if not known.any(axis=1).all() or not len(losses):
         return Estimate(math.nan, math.nan, math.nan, photos)
     value = float(np.mean(np.nanmean(losses, axis=1)))
-    return Estimate(value, *percentile_interval(resampled_means(losses, counts).mean(axis=1)), photos).scaled(100)
+    return Estimate(value, *percentile_interval(drawn.mean(axis=1)), photos).scaled(100)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.statistics.intervals import Estimate, percentile_interval, resample_counts, resampled_means
+from counterfoil.statistics.intervals import Estimate, percentile_interval, resampled_means
 
 FEWEST_REFERENCES = 3  # models of a run that give a line of their own; two lie on their line exactly
 
@@ -60,12 +60,12 @@ def estimate_effective_robustness(
     """
     known = np.isfinite(clean) & np.isfinite(shifted)
     one, two = np.where(known, clean, np.nan), np.where(known, shifted, np.nan)
-    counts = resample_counts(clean.shape[1], rng)
     photos = known.sum(axis=1)
     with np.errstate(invalid="ignore"):
         observed = np.stack([np.nansum(rows, axis=1) / photos for rows in (one, two)])
     values = _residuals(observed[:1], observed[1:], photos, baseline)[0]
-    drawn = _residuals(resampled_means(one, counts), resampled_means(two, counts), photos, baseline)
+    one_drawn, two_drawn = resampled_means([one, two], rng)
+    drawn = _residuals(one_drawn, two_drawn, photos, baseline)
     return [
         Estimate(float(value), *percentile_interval(column), int(n)).scaled(100)
         for value, column, n in zip(values, drawn.T, photos, strict=True)

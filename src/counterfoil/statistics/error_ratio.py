@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.statistics.intervals import Estimate, percentile_interval, resample_counts
+from counterfoil.statistics.intervals import Estimate, percentile_interval, sum_resamples
 from counterfoil.statistics.tail_probabilities import hypergeometric_tail
 
 
@@ -34,7 +34,7 @@ def error_ratio(
     total = columns.sum(axis=0)
     if not n or not total[2]:
         return Estimate(math.nan, math.nan, math.nan, n)
-    drawn = resample_counts(len(wrong), rng) @ columns
+    (drawn,) = sum_resamples([columns], rng)
     with np.errstate(invalid="ignore", divide="ignore"):  # a resample without the factor, or without errors
         ratios = (drawn[:, 0] / drawn[:, 1]) / (drawn[:, 2] / drawn[:, 3])
     value = float((total[0] / total[1]) / (total[2] / total[3]))

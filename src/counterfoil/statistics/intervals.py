@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -124,18 +124,38 @@ class ResampleCounts(np.ndarray[Any, np.dtype[Any]]):
     group are drawn together: with thousands of groups at random this gives the same spread in less time and memory.
     """
 
-    order: NDArray[np.intp] | None = None  # the photos, group by group; None where every photo is drawn by itself
-    starts: NDArray[np.intp] | None = None  # where each group begins in `order`
+    groups: PhotoGroups | None = None  # None where every photo is drawn by itself
 
     def __matmul__(self, other: Any) -> Any:
         """Sums of the values in each resample; `other` is (photos,) or (photos, columns)."""
         values = np.asarray(other)
-        if self.order is not None and self.starts is not None:
-            values = np.add.reduceat(values[self.order], self.starts, axis=0)
+        if self.groups is not None:
+            values = self.groups.sums(values)
         plain = np.asarray(self)
-        at_once = max(1, _PRODUCT_BYTES // (8 * max(1, plain.shape[1])))
+        at_once = _rows_at_once(plain.shape[1])
         blocks = range(0, max(1, len(plain)), at_once)
         return np.concatenate([plain[start : start + at_once].astype(np.float64) @ values for start in blocks])
+
+
+class PhotoGroups(NamedTuple):
+    """Photos that are drawn together."""
+
+    order: NDArray[np.intp]  # the photos, group by group
+    starts: NDArray[np.intp]  # where each group begins in `order`
+
+    @classmethod
+    def draw(cls, n: int, rng: np.random.Generator) -> PhotoGroups:
+        """As many groups as are drawn apart, of n photos at random."""
+        return cls(rng.permutation(n), np.arange(_MOST_UNITS) * n // _MOST_UNITS)
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values (photos, ...) summed by group."""
+        return np.add.reduceat(values[self.order], self.starts, axis=0)
+
+
+def _rows_at_once(units: int) -> int:
+    """The resamples of so many photos or groups that are held in double precision together."""
+    return max(1, _PRODUCT_BYTES // (8 * max(1, units)))
 
 
 def resample_counts(
@@ -143,34 +163,60 @@ def resample_counts(
 ) -> NDArray[np.float64]:
     """How often each of n photos is drawn, (resamples, n); within strata, each stratum keeps its size.
 
-    Of more than 8,192 photos without strata, random groups are drawn; the result is then good for products only.
+    Of more than 8,192 photos without strata, random groups are drawn; the result is then good for products only. For
+    few products `sum_resamples` gives the same sums in less memory.
     """
     if strata is None and n > _MOST_UNITS:
-        return _draw_groups(n, rng, resamples)
-    groups = np.zeros(n, np.intp) if strata is None else strata
-    order = np.argsort(groups, kind="stable")
-    _, first, inverse, sizes = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
-    start, size = first[inverse], sizes[inverse]  # where each photo's stratum begins, and how many photos it has
+        groups = PhotoGroups.draw(n, rng)
+        drawn = resample_counts(_MOST_UNITS, rng, resamples=resamples).view(ResampleCounts)
+        drawn.groups = groups
+        return drawn
     counts = np.empty((resamples, n), np.uint8)  # a photo is never drawn 256 times
-    for row in counts:
-        row[order] = np.bincount(start + rng.integers(0, size), minlength=n)
+    _draw_counts(counts, rng, np.zeros(n, np.intp) if strata is None else strata)
     return counts.view(ResampleCounts)
 
 
-def _draw_groups(n: int, rng: np.random.Generator, resamples: int) -> ResampleCounts:
-    order = rng.permutation(n)
-    starts = np.arange(_MOST_UNITS) * n // _MOST_UNITS
-    drawn = resample_counts(_MOST_UNITS, rng, resamples=resamples).view(ResampleCounts)
-    drawn.order, drawn.starts = order, starts
-    return drawn
+def _draw_counts(counts: NDArray[Any], rng: np.random.Generator, strata: NDArray[np.intp]) -> None:
+    """Fill the rows with how often each photo is drawn; each stratum keeps its size."""
+    order = np.argsort(strata, kind="stable")
+    _, first, inverse, sizes = np.unique(strata[order], return_index=True, return_inverse=True, return_counts=True)
+    start, size = first[inverse], sizes[inverse]  # where each photo's stratum begins, and how many photos it has
+    for row in counts:
+        row[order] = np.bincount(start + rng.integers(0, size), minlength=len(strata))
 
 
-def resampled_means(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of each row of values (rows, photos) in each resample, (resamples, rows); NaN values are left out."""
-    known = np.isfinite(values)
+def sum_resamples(
+    values: Sequence[NDArray[np.float64]], rng: np.random.Generator, *, resamples: int = RESAMPLES
+) -> list[NDArray[np.float64]]:
+    """The sums of values by photo, each (photos,) or (photos, columns), in the same resamples of the photos.
+
+    They are those of `resample_counts(...) @ values`, to the bit. Some resamples at a time are drawn and used, so that
+    memory grows with neither resamples nor photos.
+    """
+    n = len(values[0])
+    if n > _MOST_UNITS:
+        groups = PhotoGroups.draw(n, rng)
+        values = [groups.sums(each) for each in values]
+    units = min(n, _MOST_UNITS)
+    block = np.empty((min(resamples, _rows_at_once(units)), units), np.float64)  # filled anew in each turn
+    sums: list[list[NDArray[np.float64]]] = [[] for _ in values]
+    for start in range(0, resamples, len(block)):
+        counts = block[: resamples - start]
+        _draw_counts(counts, rng, np.zeros(units, np.intp))
+        for own, each in zip(sums, values, strict=True):
+            own.append(counts @ each)
+    return [np.concatenate(own) for own in sums]
+
+
+def resampled_means(tables: Sequence[NDArray[np.float64]], rng: np.random.Generator) -> list[NDArray[np.float64]]:
+    """The mean of each row of tables (rows, photos) in the same resamples, (resamples, rows); NaNs are left out."""
+    known = [np.isfinite(table) for table in tables]
+    sums = sum_resamples(
+        [part for table, there in zip(tables, known, strict=True)
+         for part in (np.where(there, table, 0.0).T, there.T.astype(np.float64))], rng,
+    )  # fmt: skip
     with np.errstate(invalid="ignore"):  # a row or resample without values has no mean
-        means: NDArray[np.float64] = (counts @ np.where(known, values, 0.0).T) / (counts @ known.T.astype(np.float64))
-    return means
+        return [total / times for total, times in zip(sums[::2], sums[1::2], strict=True)]
 
 
 def percentile_interval(values: NDArray[np.float64], *, confidence: float = 0.95) -> Interval:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.object_mask import MaskVerdict
-from counterfoil.store.files import format_csv, write_atomically
+from counterfoil.store.files import format_csv, open_atomically
 
 MASK_TABLE = "masks.csv"
 _MEASURES = ("share", "agreement", "steadiness", "undecided", "kept_alone", "kept_without")
@@ -18,7 +18,7 @@ _BETWEEN = "; "  # between two reasons
 
 def write_masks(folder: Path, verdicts: Sequence[MaskVerdict]) -> None:
     """Write the table; nothing where no mask was judged."""
-    write_mask_lines(folder, format_masks(verdicts))
+    write_mask_lines(folder, [format_masks(verdicts)])
 
 
 def format_masks(verdicts: Iterable[MaskVerdict]) -> str:
@@ -26,10 +26,14 @@ def format_masks(verdicts: Iterable[MaskVerdict]) -> str:
     return format_csv(map(_format_row, verdicts))
 
 
-def write_mask_lines(folder: Path, lines: str) -> None:
-    """Write the table from its lines; nothing where there are none."""
-    if lines:
-        write_atomically(folder / MASK_TABLE, format_csv([[field.name for field in fields(MaskVerdict)]]) + lines)
+def write_mask_lines(folder: Path, parts: Sequence[str]) -> None:
+    """Write the table from parts of its lines; nothing where there are none."""
+    if not any(parts):
+        return
+    with open_atomically(folder / MASK_TABLE) as file:
+        file.write(format_csv([[field.name for field in fields(MaskVerdict)]]).encode())
+        for lines in parts:
+            file.write(lines.encode(errors="backslashreplace"))
 
 
 def _format_row(verdict: MaskVerdict) -> list[Any]:

@@ -118,7 +118,7 @@ def write_merged_tables(folder: Path, plan: PiecePlan, store: PartStore) -> Merg
                 kinds |= {describe_kind(part.about) for part in parts}
                 close += sum(_count_close(part) for part in parts)
         release_memory()
-    write_mask_lines(folder, "".join(masks))
+    write_mask_lines(folder, masks)
     notes = _note_kinds(folder, sorted(kinds), close if plan.models else None)
     record_checksums(folder)
     return MergedTables(tuple(skipped), notes)

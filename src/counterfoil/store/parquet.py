@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.store.files import open_atomically
+from counterfoil.store.packed_texts import CompactTexts
 
 Kind: TypeAlias = Literal["text", "int", "unsigned", "float", "double", "bool"]
 
@@ -155,11 +156,14 @@ def text_array(values: Sequence[Any] | NDArray[Any]) -> Any:
     """Texts in Arrow, without pandas."""
     import pyarrow as pa
 
-    coded = [value.encode() for value in values]
-    ends = np.cumsum([0, *map(len, coded)], dtype=np.int64)
+    if isinstance(values, CompactTexts):
+        content, ends = values.joined()
+    else:
+        coded = [value.encode() for value in values]
+        content, ends = b"".join(coded), np.cumsum([0, *map(len, coded)], dtype=np.int64)
     if ends[-1] > np.iinfo(np.int32).max:
         return pa.array(values, pa.string())  # in several chunks
-    return pa.StringArray.from_buffers(len(coded), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(coded)))
+    return pa.StringArray.from_buffers(len(values), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(content))
 
 
 @contextlib.contextmanager
@@ -192,10 +196,11 @@ def open_parquet(path: Path, read_dictionary: bool = False) -> Iterator[Any]:
 def read_table(path: Path, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
     """The columns of a table, text as objects; all of them unless some are named."""
     table = read_dictionary_table(path, columns)
-    return _NamedColumns(path, {name: _expand_texts(column) for name, column in table.items()})
+    return _NamedColumns(path, {name: expand_texts(column) for name, column in table.items()})
 
 
-def _expand_texts(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any]:
+def expand_texts(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any]:
+    """A column with its texts as objects."""
     return column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
 
 
@@ -214,80 +219,21 @@ def _describe_missing(name: str, path: Path, names: Sequence[str]) -> UserError:
     return UserError(f"expected the column {name} in {path}, got {', '.join(names)[:400]}")
 
 
-class TableColumns(Mapping[str, NDArray[Any]]):
-    """The columns of a table by name; each is read on first use, and kept coded. `rows` says which rows count."""
-
-    def __init__(self, path: Path, rows: NDArray[np.bool_] | None = None) -> None:
-        self._path, self._rows = path, rows
-        with open_parquet(path) as file:
-            self._names: tuple[str, ...] = tuple(file.schema_arrow.names)
-        self._columns: dict[str, NDArray[Any] | DictionaryColumn] = {}
-        self._taken: dict[bytes, dict[str, NDArray[Any]]] = {}
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return _expand_texts(self.coded(name))
-
-    def coded(self, name: str) -> NDArray[Any] | DictionaryColumn:
-        """A column, texts as distinct words and codes in as few bytes as their number allows."""
-        if name not in self._columns:
-            self._columns[name] = self.read(name)
-        return self._columns[name]
-
-    def read(self, name: str) -> NDArray[Any] | DictionaryColumn:
-        """A coded column that is not kept: numbers that are used once."""
-        return _shorten(read_dictionary_table(self._path, [name])[name], self._rows)
-
-    def texts(self, name: str) -> DictionaryColumn:
-        """A column of texts as distinct words and codes."""
-        column = self.coded(name)
-        if not isinstance(column, DictionaryColumn):
-            raise UserError(f"expected texts in the column {name} of {self._path}, got {column.dtype}")
-        return column
-
-    def locate(self, name: str, path: Path, other: str) -> NDArray[np.int64]:
-        """For each text in a column of another table its place in this one, among the rows that count; else -1."""
-        places = locate_texts((path, other), (self._path, name))
-        if self._rows is None:
-            return places
-        counted = np.where(self._rows, np.cumsum(self._rows) - 1, -1)
-        return np.where(places < 0, -1, counted[places])
-
-    def take(self, places: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
-        """Some rows of every column, by their places among those that count; these rows alone are kept."""
-        key = places.tobytes()
-        if key not in self._taken:
-            wanted = places if self._rows is None else np.flatnonzero(self._rows)[places]
-            with open_parquet(self._path) as file:
-                columns = {name: _column(_take(file, name, wanted)) for name in self._names}
-            self._taken[key] = {name: _expand_texts(column) for name, column in columns.items()}
-            release_memory()
-        return self._taken[key]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """A column, or the default where the table has none of this name."""
-        return self[name] if name in self else default  # noqa: SIM401  (this is `get`)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def _take(file: Any, name: str, rows: NDArray[np.intp]) -> Any:
-    """Ascending rows of one column, read from the row groups that hold them, one in memory at a time."""
+def take_rows(path: Path, names: Sequence[str], rows: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+    """Ascending rows of some columns, read from the row groups that hold them, one in memory at a time."""
     import pyarrow as pa
 
-    groups = file.metadata.num_row_groups
-    ends = np.cumsum([0, *(file.metadata.row_group(group).num_rows for group in range(groups))])
-    pieces = []
-    for group in np.unique(np.searchsorted(ends, rows, "right") - 1).tolist():
-        own = rows[(rows >= ends[group]) & (rows < ends[group + 1])] - ends[group]
-        pieces += file.read_row_group(group, columns=[name])[name].take(_number_array(own)).chunks
-    return pa.chunked_array(pieces, file.schema_arrow.field(name).type)
+    columns = {}
+    with open_parquet(path) as file:
+        ends = np.cumsum([0, *_row_counts(file)])
+        for name in names:
+            pieces = []
+            for group in np.unique(np.searchsorted(ends, rows, "right") - 1).tolist():
+                own = rows[(rows >= ends[group]) & (rows < ends[group + 1])] - ends[group]
+                pieces += file.read_row_group(group, columns=[name])[name].take(_number_array(own)).chunks
+            columns[name] = _column(pa.chunked_array(pieces, file.schema_arrow.field(name).type))
+    release_memory()
+    return {name: expand_texts(column) for name, column in columns.items()}
 
 
 def locate_texts(column: tuple[Path, str], among: tuple[Path, str]) -> NDArray[np.int64]:
@@ -298,12 +244,16 @@ def locate_texts(column: tuple[Path, str], among: tuple[Path, str]) -> NDArray[n
     import pyarrow.compute as pc
 
     with open_parquet(column[0]) as file, open_parquet(among[0]) as other:
-        own, there = (_read_whole(*place) for place in ((file, column[1], column[0]), (other, among[1], among[0])))
-        places = np.arange(len(own))
-        if not own.equals(there):
+        columns = ((file, column[1], column[0]), (other, among[1], among[0]))
+        if _row_counts(file) == _row_counts(other) and all(
+            own.equals(there) for own, there in zip(*(_read_groups(*place) for place in columns), strict=True)
+        ):
+            places = np.arange(file.metadata.num_rows)
+        else:
+            own, there = (_read_whole(*place) for place in columns)
             found = pc.fill_null(pc.index_in(own, value_set=there.combine_chunks()), -1)
             places = read_numbers(found.combine_chunks()).astype(np.int64)
-    del own, there
+            del own, there
     release_memory()
     return places
 
@@ -313,13 +263,16 @@ def find_texts(path: Path, name: str, wanted: Collection[str]) -> tuple[list[str
     import pyarrow.compute as pc
 
     chosen = text_array(sorted(wanted))
+    texts: list[str] = []
+    parts, start = [np.zeros(0, np.intp)], 0
     with open_parquet(path) as file:
-        values = _read_whole(file, name, path)
-        rows = np.flatnonzero(read_numbers(pc.is_in(values, value_set=chosen).combine_chunks()))
-        texts = values.take(_number_array(rows)).to_pylist()
-    del values
+        for values in _read_groups(file, name, path):
+            rows = np.flatnonzero(read_numbers(pc.is_in(values, value_set=chosen).combine_chunks()))
+            texts += values.take(_number_array(rows)).to_pylist()
+            parts.append(start + rows)
+            start += len(values)
     release_memory()
-    return texts, rows
+    return texts, np.concatenate(parts)
 
 
 def has_text(path: Path, name: str) -> bool:
@@ -327,18 +280,7 @@ def has_text(path: Path, name: str) -> bool:
     import pyarrow.compute as pc
 
     with open_parquet(path) as file:
-        groups = (file.read_row_group(group, columns=[name])[name] for group in range(file.metadata.num_row_groups))
-        return any(pc.max(pc.binary_length(values)).as_py() for values in groups)
-
-
-def _shorten(
-    column: NDArray[Any] | DictionaryColumn, rows: NDArray[np.bool_] | None
-) -> NDArray[Any] | DictionaryColumn:
-    """The rows that count; codes in as few bytes as the number of words allows."""
-    if not isinstance(column, DictionaryColumn):
-        return column if rows is None else column[rows]
-    codes = column.indices.astype(np.min_scalar_type(-len(column.dictionary) - 1))
-    return DictionaryColumn(column.dictionary, codes if rows is None else codes[rows])
+        return any(pc.max(pc.binary_length(values)).as_py() for values in _read_groups(file, name, path))
 
 
 def read_dictionary_table(
@@ -357,12 +299,30 @@ def _read_whole(file: Any, name: str, path: Path) -> Any:
     if name not in file.schema_arrow.names:
         raise _describe_missing(name, path, file.schema_arrow.names)
     values = file.read(columns=[name])[name]
-    if len(values) != file.metadata.num_rows:
-        raise UserError(
-            f"expected a whole Parquet file, got {path}: it is damaged: {len(values):,} of {file.metadata.num_rows:,}"
-            f" rows in the column {name[:80]}"
-        )
+    _check_length(len(values), file.metadata.num_rows, name, path)
     return values
+
+
+def _read_groups(file: Any, name: str, path: Path) -> Iterator[Any]:
+    """The row groups of one Arrow column in turn, one in memory at a time; raises as `_read_whole` does."""
+    if name not in file.schema_arrow.names:
+        raise _describe_missing(name, path, file.schema_arrow.names)
+    for group, rows in enumerate(_row_counts(file)):
+        values = file.read_row_group(group, columns=[name])[name]
+        _check_length(len(values), rows, name, path)
+        yield values
+
+
+def _row_counts(file: Any) -> list[int]:
+    return [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+
+
+def _check_length(there: int, expected: int, name: str, path: Path) -> None:
+    if there != expected:
+        raise UserError(
+            f"expected a whole Parquet file, got {path}: it is damaged: {there:,} of {expected:,} rows in the column"
+            f" {name[:80]}"
+        )
 
 
 def release_memory() -> None:

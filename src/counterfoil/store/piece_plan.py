@@ -15,6 +15,7 @@ from counterfoil.errors import UserError
 from counterfoil.store.folder_mirror import is_mirrored, put_file, put_new_file
 from counterfoil.store.parquet import Kind, TableWriter, read_table, release_memory, text_array
 from counterfoil.store.parts import hash_rows, part_name
+from counterfoil.store.sample_table import SampleTable
 from counterfoil.store.sealed_record import read_sealed, write_sealed
 from counterfoil.types import Sample, Skipped
 
@@ -128,11 +129,11 @@ def check_same_plan(plan: PiecePlan, there: PiecePlan, folder: Path) -> None:
         )
 
 
-def read_samples(folder: Path) -> list[Sample]:
+def read_samples(folder: Path) -> SampleTable:
     """The samples of the plan in a run's folder."""
     table = read_table(folder / SAMPLES)
     rows = zip(*(table[name] for name in _SAMPLE_COLUMNS), strict=True)
-    return [Sample(name, label, image, mask or None, *rest) for name, label, image, mask, *rest in rows]
+    return SampleTable([Sample(name, label, image, mask or None, *rest) for name, label, image, mask, *rest in rows])
 
 
 def _tuples(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
@@ -140,20 +141,19 @@ def _tuples(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
 
 
 def _write_samples(path: Path, samples: Sequence[Sample]) -> None:
+    whole = SampleTable.of(samples)
     with TableWriter(path, _SAMPLE_COLUMNS) as table:
         for start in range(0, len(samples), _ROWS_IN_MEMORY):
-            part = samples[start : start + _ROWS_IN_MEMORY]
-            table.write({name: _sample_column(part, name) for name in _SAMPLE_COLUMNS})
+            rows = slice(start, start + _ROWS_IN_MEMORY)
+            texts = (whole.column(name)[rows] for name in _SAMPLE_COLUMNS)  # one in memory at a time
+            table.write_arrays([text_array(each).dictionary_encode() for each in texts])
     release_memory()
-
-
-def _sample_column(samples: Sequence[Sample], name: str) -> list[str]:
-    return [getattr(sample, name) or "" for sample in samples]
 
 
 def hash_samples(samples: Sequence[Sample]) -> str:
     """Hash of everything about the samples; where their source lies is no part of it."""
-    return hash_rows(text_array(_sample_column(samples, name)) for name in _SAMPLE_COLUMNS)  # one in memory at a time
+    table = SampleTable.of(samples)
+    return hash_rows(text_array(table.column(name)) for name in _SAMPLE_COLUMNS)  # one in memory at a time
 
 
 def choose_size(items: int, costly: bool = False) -> int:

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
-from counterfoil.store.parquet import DictionaryColumn, Kind, TableColumns, TableWriter
+from counterfoil.store.parquet import DictionaryColumn, Kind, TableWriter
 from counterfoil.store.run_checksums import refuse_changed
 from counterfoil.store.sealed_record import read_sealed
+from counterfoil.store.table_columns import TableColumns
 from counterfoil.types import (
     EditLevel,
     PhotoInput,
@@ -219,9 +220,10 @@ def read_centres(table: TableColumns, attributes: Collection[str]) -> NDArray[np
 
 def read_donor_labels(table: TableColumns) -> DictionaryColumn | None:
     """For each variant the class of the photo that its background is from, else an empty text; None without donors."""
-    donors, photos, labels = (table.texts(name) for name in ("donor_id", "sample_id", "label"))
+    donors = table.texts("donor_id")
     if not any(donors.dictionary):
         return None
+    photos, labels = (table.texts(name) for name in ("sample_id", "label"))
     words = np.array([*labels.dictionary, ""], object)
     label_of = np.full(len(photos.dictionary), len(words) - 1)  # of a photo without a row that counts nothing is known
     label_of[photos.indices] = labels.indices

@@ -31,7 +31,7 @@ def choose_cut_outs(study: Study, read: CutOutReader) -> list[CutOut]:
     if study.run.collection:
         return []
     names = {verdict.sample for verdict in study.doubtful_masks}
-    doubtful = (key for key in list_originals(study) if key.sample_id in names)
+    doubtful = (key for key in list_originals(study) if key.sample_id in names) if names else ()
     others = (key for key in list_originals(study) if key.sample_id not in names)
     chosen = [*nsmallest(_DOUBTFUL, doubtful, example_rank), *nsmallest(_OTHERS, others, example_rank)]
     verdicts = study.masks_of({key.sample_id for key in chosen})

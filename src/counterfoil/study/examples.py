@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.statistics.answers import Answers, Condition
-from counterfoil.store.parquet import DictionaryColumn, TableColumns
+from counterfoil.store.parquet import DictionaryColumn
 from counterfoil.store.prediction_tables import read_variants
+from counterfoil.store.table_columns import TableColumns
 from counterfoil.study.runs import Study
 from counterfoil.types import TOOL_CHECKS, Attribute, EditLevel, Variant
 
@@ -24,6 +26,7 @@ POOL = 72  # pictures of an attribute from which those shown are chosen
 _FEWEST_STEPS = 3  # levels of an edit that are shown on one photo
 _NOT_SHOWN = {"original", "presence", "control", *TOOL_CHECKS}  # without the object, an error is no failure
 _PAINTED = "painted-"  # edits whose pictures take long to make again
+_ROWS_AT_ONCE = 4096
 _MOST_CANDIDATES = 20_000  # rows that unpaired examples are chosen from, spread over all of them
 
 
@@ -173,7 +176,7 @@ def _failures(answers: Answers, before: Sequence[int], attribute: Attribute) -> 
     rows = wrong & was_right[answers.model, answers.condition, answers.sample]
     limit = flips_per_model(len(answers.models))
     return {
-        model: sorted(_keys(answers, rows & (answers.model == place)), key=example_rank)[:limit]
+        model: heapq.nsmallest(limit, _keys(answers, rows & (answers.model == place)), key=example_rank)
         for place, model in enumerate(answers.models)
     }
 
@@ -203,7 +206,9 @@ def _held(answers: Answers, before: Sequence[int], attribute: Attribute) -> list
     right = (
         rows & answers.correct & (answers.rates[:, before, :] == 1.0)[answers.model, answers.condition, answers.sample]
     )
-    keys = sorted(set(_keys(answers, right if right.any() else rows)), key=example_rank)[:_HELD]
+    shown = np.flatnonzero(right if right.any() else rows)
+    shown = shown[np.unique(answers.picture[shown], return_index=True)[1]]  # to several models
+    keys = heapq.nsmallest(_HELD, _keys(answers, shown), key=example_rank)
     return [_Choice(key, answers.models[0]) for key in keys]
 
 
@@ -283,7 +288,7 @@ def list_originals(study: Study) -> Iterator[PictureKey]:
 def iterate_keys(table: TableColumns, rows: NDArray[np.intp]) -> Iterator[PictureKey]:
     """Yield the pictures of these rows of a manifest."""
     texts = [table.texts(name) for name in ("sample_id", "attribute", "edit", "level")]
-    replicates = table["replicate"]
+    replicates = table.numbers("replicate")
     for row in rows.tolist():
         sample, *condition = (words[codes[row]] for words, codes in texts)
         yield PictureKey(sample, Condition(*condition), int(replicates[row]))
@@ -344,13 +349,14 @@ def _by_attribute(keys: Iterable[PictureKey]) -> dict[str, list[PictureKey]]:
     return groups
 
 
-def _keys(answers: Answers, rows: NDArray[Any]) -> list[PictureKey]:
-    """The pictures of these rows, given as a mask or as positions."""
-    columns = (answers.sample[rows].tolist(), answers.condition[rows].tolist(), answers.replicate[rows].tolist())
-    return [
-        PictureKey(answers.samples[sample], answers.conditions[condition], replicate)
-        for sample, condition, replicate in zip(*columns, strict=True)
-    ]
+def _keys(answers: Answers, rows: NDArray[Any]) -> Iterator[PictureKey]:
+    """The pictures of these rows, given as a mask or as positions; each is made when it is asked for."""
+    places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+    for start in range(0, len(places), _ROWS_AT_ONCE):
+        few = places[start : start + _ROWS_AT_ONCE]
+        columns = (answers.sample[few].tolist(), answers.condition[few].tolist(), answers.replicate[few].tolist())
+        for sample, condition, replicate in zip(*columns, strict=True):
+            yield PictureKey(answers.samples[sample], answers.conditions[condition], replicate)
 
 
 def _first_answers(

@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import UserError
 from counterfoil.statistics.answers import NO_LABEL, Answers, Codes, Condition, Details, encode_labels, shorten_codes
-from counterfoil.store.parquet import DictionaryColumn, TableColumns, find_texts, read_dictionary_table
+from counterfoil.store.packed_texts import PackedTexts
+from counterfoil.store.parquet import DictionaryColumn, find_texts, read_dictionary_table
 from counterfoil.store.prediction_tables import RANKS
+from counterfoil.store.table_columns import KeptColumn, TableColumns, pack_column, shorten_column, unpack_column
 from counterfoil.types import TOOL_CHECKS
 
 _RANK_COLUMNS = tuple(f"rank_{place + 1}" for place in range(RANKS))
 ANSWER_COLUMNS = ("sample_id", "attribute", "edit", "level", "replicate", "object_share", "outcome", "correct")
-DETAIL_COLUMNS = (*ANSWER_COLUMNS, "label", "true_score", "rank_1", "score_1", "score_2")
+SCORE_COLUMNS = ("label", "true_score", "rank_1", "score_1", "score_2")  # what details have besides
+DETAIL_COLUMNS = (*ANSWER_COLUMNS, *SCORE_COLUMNS)
 # With more models, tables are read a few at a time, and there are too many pairs to show: the letters of ties remain.
 MOST_MODELS_AT_ONCE = 12
 _ANSWER_FIELDS = ("model", "condition", "sample", "replicate", "correct", "scored", "object_share")
@@ -39,7 +42,9 @@ class Predictions:
 
     path: Path
     keep: bool = True  # False reads columns anew on every use: the tables of a hundred models fill the memory
-    _columns: dict[str, NDArray[Any] | DictionaryColumn] = field(default_factory=dict, repr=False, compare=False)
+    _columns: dict[str, NDArray[Any] | DictionaryColumn | KeptColumn] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     _firsts: dict[frozenset[str], FirstAnswers] = field(default_factory=dict, repr=False, compare=False)
 
     def columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -71,12 +76,12 @@ class Predictions:
     def _read(self, names: Sequence[str]) -> dict[str, NDArray[Any] | DictionaryColumn]:
         """The columns as they are stored; those not read yet are read together."""
         missing = [name for name in names if name not in self._columns]
-        read = {}
+        read: dict[str, NDArray[Any] | DictionaryColumn] = {}
         if missing:
             table = read_dictionary_table(self.path, missing)
-            read = {name: _shorten(column) for name, column in table.items()}
-            self._columns.update(read if self.keep else {})
-        return {name: read[name] if name in read else self._columns[name] for name in names}
+            read = {name: shorten_column(column) for name, column in table.items()}
+            self._columns.update({name: pack_column(column) for name, column in read.items()} if self.keep else {})
+        return {name: read[name] if name in read else unpack_column(self._columns[name]) for name in names}
 
     @cached_property
     def top5_correct(self) -> NDArray[np.bool_]:
@@ -128,7 +133,11 @@ def open_predictions(files: Mapping[str, Path]) -> dict[str, Predictions]:
 
 
 def _expand(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any]:
-    return column.dictionary[column.indices] if isinstance(column, DictionaryColumn) else column
+    """A column as the file has it: texts as objects, whole numbers in eight bytes."""
+    if not isinstance(column, DictionaryColumn):
+        return column.astype(np.int64) if column.dtype.kind == "i" else column
+    texts: NDArray[Any] = column.dictionary[column.indices]
+    return texts
 
 
 def _select(
@@ -137,12 +146,6 @@ def _select(
     if isinstance(column, DictionaryColumn):
         return DictionaryColumn(column.dictionary, column.indices[rows])
     return column[rows]
-
-
-def _shorten(column: NDArray[Any] | DictionaryColumn) -> NDArray[Any] | DictionaryColumn:
-    if not isinstance(column, DictionaryColumn):
-        return column
-    return DictionaryColumn(column.dictionary, shorten_codes(column.indices))
 
 
 def answers_from_tables(tables: Tables) -> Answers:
@@ -161,7 +164,7 @@ def collect_answers(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> Answers:
         models.append(model)
         columns["sample"].append(_encode(table["sample_id"], samples))
         columns["condition"].append(_encode_conditions(table, conditions))
-        columns["replicate"].append(shorten_codes(table["replicate"].astype(np.int64, copy=False)))
+        columns["replicate"].append(shorten_codes(table["replicate"]))
         columns["correct"].append(table["correct"].astype(bool, copy=False))
         words, codes = _words_and_codes(table["outcome"])
         columns["scored"].append(np.array([word == "scored" for word in words], dtype=bool)[codes])
@@ -169,7 +172,8 @@ def collect_answers(tables: Iterable[tuple[str, Mapping[str, Any]]]) -> Answers:
     if not models:
         raise UserError("expected the predictions of one model at least, got none")
     joined = {name: _join(columns.pop(name)) for name in _ANSWER_FIELDS}
-    return Answers(models=tuple(models), conditions=tuple(conditions), samples=tuple(samples), **cast(Any, joined))
+    names = PackedTexts([*samples])
+    return Answers(models=tuple(models), conditions=tuple(conditions), samples=names, **cast(Any, joined))
 
 
 def _join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -222,12 +226,14 @@ class TextCodes(NamedTuple):
     """A column of texts: the distinct words, and the position of each row's word among them."""
 
     words: tuple[str, ...]
-    codes: NDArray[np.intp]
+    codes: Codes
 
     def of_rows(self) -> TextCodes:
         """The column with those words alone that occur in a row."""
-        there, codes = np.unique(self.codes, return_inverse=True)
-        return TextCodes(tuple(self.words[place] for place in there), codes)
+        there = np.flatnonzero(np.bincount(self.codes, minlength=len(self.words)))
+        place_of = np.zeros(len(self.words), np.intp)
+        place_of[there] = np.arange(len(there))
+        return TextCodes(tuple(self.words[place] for place in there), shorten_codes(place_of)[self.codes])
 
 
 class PictureFacts(NamedTuple):
@@ -237,31 +243,42 @@ class PictureFacts(NamedTuple):
     centre: NDArray[np.float64]  # (rows, 2), object's centre as x and y, NaN where it is not known
 
     @classmethod
+    def unknown(cls, rows: int) -> PictureFacts:
+        """Of answers to pictures of which the manifest says neither."""
+        return cls(TextCodes(("",), np.zeros(rows, np.int8)), _no_centres(rows))
+
+    @classmethod
     def of(
         cls, places: NDArray[np.int64], donors: DictionaryColumn | None, centres: NDArray[np.float64] | None
     ) -> PictureFacts:
         """The facts of answers by the places of their pictures in a manifest, -1 where they have none."""
         there = places >= 0
-        donor = np.zeros(len(places), np.intp)
+        words = ("",) if donors is None else ("", *donors.dictionary)
+        donor = np.zeros(len(places), np.min_scalar_type(-len(words)))
         if donors is not None:
             donor[there] = donors.indices[places[there]] + 1
-        centre = np.full((len(places), 2), np.nan)
+        centre = _no_centres(len(places))
         if centres is not None:
+            centre = centre.copy()
             centre[there] = centres[places[there]]
-        words = ("",) if donors is None else ("", *donors.dictionary)
         return cls(TextCodes(words, donor).of_rows(), centre)
+
+
+def _no_centres(rows: int) -> NDArray[np.float64]:
+    """No known centre in any row; one NaN stands for all."""
+    return np.broadcast_to(np.array(np.nan), (rows, 2))
 
 
 def build_details(tables: Tables, answers: Answers, facts: PictureFacts) -> Details:
     """Convert prediction tables, by model, to labels and scores; `answers` are those of the same tables."""
     labels, (label, answer, donor) = _labels([_text(tables, "label"), _text(tables, "rank_1"), facts.donor])
-    first, second = (_numbers(tables, name).astype(np.float64) for name in ("score_1", "score_2"))
+    first, second = (_numbers(tables, name) for name in ("score_1", "score_2"))
     return Details(
         answers=answers,
         labels=labels,
         label=label,
         answer=answer,
-        true_score=_numbers(tables, "true_score").astype(np.float64),
+        true_score=_numbers(tables, "true_score"),
         top_score=first,
         other_score=np.where(label == answer, second, first),
         donor=donor,
@@ -270,7 +287,7 @@ def build_details(tables: Tables, answers: Answers, facts: PictureFacts) -> Deta
 
 
 def _numbers(tables: Tables, name: str) -> NDArray[Any]:
-    return np.concatenate([table[name] for table in tables.values()])
+    return _join([table[name] for table in tables.values()])
 
 
 def _text(tables: Tables, name: str) -> TextCodes:
@@ -281,8 +298,8 @@ def _text(tables: Tables, name: str) -> TextCodes:
         column = table[name]
         words, codes = _words_and_codes(column)
         own = np.array([places.setdefault(word, len(places)) for word in words], dtype=np.intp)
-        parts.append(own[codes] if len(own) else np.zeros(0, np.intp))
-    return TextCodes(tuple(places), np.concatenate(parts))
+        parts.append(shorten_codes(own)[codes] if len(own) else np.zeros(0, np.int8))
+    return TextCodes(tuple(places), _join(parts))
 
 
 def _look_up(tables: Tables, texts: Mapping[str, str]) -> TextCodes:
@@ -304,7 +321,7 @@ def _look_up_centres(
 ) -> NDArray[np.float64]:  # (rows, 2), x and y
     """The object's centre in each row's variant; NaN where it is not known."""
     if not centres:
-        return np.full((rows, 2), np.nan)
+        return _no_centres(rows)
     unknown, parts = (np.nan, np.nan), []
     for table in tables.values():
         words, codes = _words_and_codes(table["variant_id"])
@@ -314,10 +331,9 @@ def _look_up_centres(
     return np.concatenate(parts)
 
 
-def _labels(columns: Sequence[TextCodes]) -> tuple[tuple[str, ...], list[NDArray[np.intp]]]:
+def _labels(columns: Sequence[TextCodes]) -> tuple[tuple[str, ...], list[Codes]]:
     """The labels that occur, sorted, and each column's positions among them; the empty text is not a label."""
     known = sorted({word for column in columns for word in column.words} - {""})
     places = {"": NO_LABEL, **{word: place for place, word in enumerate(known)}}
-    return tuple(known), [
-        np.array([places[word] for word in column.words], dtype=np.intp)[column.codes] for column in columns
-    ]
+    kind = np.min_scalar_type(-len(places))
+    return tuple(known), [np.array([places[word] for word in column.words], kind)[column.codes] for column in columns]

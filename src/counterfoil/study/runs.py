@@ -27,7 +27,7 @@ from counterfoil.statistics.natural_ground import NaturalGround, measure_natural
 from counterfoil.statistics.photo_use import AttributeUse, measure_use
 from counterfoil.statistics.power import detectable_drops
 from counterfoil.store.mask_table import read_masks
-from counterfoil.store.parquet import TableColumns, has_text
+from counterfoil.store.parquet import has_text
 from counterfoil.store.prediction_tables import (
     locate_predictions,
     read_centres,
@@ -35,13 +35,14 @@ from counterfoil.store.prediction_tables import (
     read_run,
     read_skipped,
 )
+from counterfoil.store.table_columns import TableColumns
 from counterfoil.study.background_answers import BackgroundAnswer, measure_background_answers
 from counterfoil.study.comparability import check_comparable
 from counterfoil.study.judgements import SETUP_COLUMNS, Judgement, UneditedAnswers, judge_model, judge_unpaired
 from counterfoil.study.predictions import (
     ANSWER_COLUMNS,
-    DETAIL_COLUMNS,
     MOST_MODELS_AT_ONCE,
+    SCORE_COLUMNS,
     PictureFacts,
     Predictions,
     build_details,
@@ -157,7 +158,7 @@ class Study:
 
         They take several times the memory of `answers`: where there are many models, use `detail_groups`.
         """
-        tables = {model: table.coded_columns(DETAIL_COLUMNS) for model, table in self.predictions.items()}
+        tables = {model: table.coded_columns(SCORE_COLUMNS) for model, table in self.predictions.items()}
         return build_details(tables, self.answers, self._picture_facts())
 
     @property
@@ -330,9 +331,8 @@ class Study:
         """The donors' classes and the objects' centres in the picture of each answer."""
         donors, centres = read_donor_labels(self.manifest), read_centres(self.manifest, MAPPED_ATTRIBUTES)
         if donors is None and centres is None:
-            places = np.full(len(self.answers.sample), -1)
-        else:
-            places = np.concatenate([table.locate_in(self.manifest) for table in self.predictions.values()])
+            return PictureFacts.unknown(len(self.answers.sample))
+        places = np.concatenate([table.locate_in(self.manifest) for table in self.predictions.values()])
         return PictureFacts.of(places, donors, centres)
 
 
