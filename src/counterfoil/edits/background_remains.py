@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from counterfoil.edits.matting import distance_to
-from counterfoil.object_mask import hard_object
+from counterfoil.object_mask import hard_object, object_trace
 
 SIDE = 512  # shorter side in pixels at which colours are compared; larger pictures are reduced
 COLOURS = 48  # kinds of colour, chosen for each picture
@@ -32,6 +32,7 @@ SURE = 0.6  # the same, from which a pixel inside is no sure object
 DEEPEST = 0.05  # of the object's size: how deep remains lie in a mask without an unknown band
 RIM = (0.02, 4.0)  # of the object's size, and in pixels: what is no deeper is a rim
 EDGE = 1.3  # by how much the edge between deeper remains and the object is clearer than that along the outline
+SEEN = 100  # alpha of what is left from which a piece is seen as one
 SPECK = 0.002  # of the object's area: smaller pieces that are cut off are taken away too
 PIECE, LIKELY = 0.01, 0.55  # of its area: smaller pieces by themselves, of which so much is background by their colour
 
@@ -85,7 +86,7 @@ def _find_kept(image: Bytes, alpha: Bytes, unknown: Flags | None) -> Floats:
         open_ = outline.depth <= max(3.0, DEEPEST * outline.size)
     else:
         open_ = np.asarray(cv2.dilate(unknown.astype(np.uint8), np.ones((5, 5)))) > 0
-    likely = (odds > BACKGROUND) & (alpha > 0) & open_
+    likely = (odds > BACKGROUND) & object_trace(alpha) & open_
     remains = _select_remains(image, likely, outline)
     kept = 1 - np.clip(1.5 * cv2.GaussianBlur(remains.astype(np.float32), (0, 0), 0.8), 0, 1)
     kept[_find_specks(odds, alpha * kept, outline)] = 0
@@ -201,7 +202,7 @@ def _goes_on(image: Bytes, region: Flags, hard: Flags) -> bool:
 
 def _find_specks(odds: Floats, left: Floats, outline: _Outline) -> Flags:
     """Small pieces: those that were part of something much larger before, and those coloured like background."""
-    count, labels, boxes, _ = cv2.connectedComponentsWithStats((left > 100).astype(np.uint8), connectivity=8)
+    count, labels, boxes, _ = cv2.connectedComponentsWithStats((left > SEEN).astype(np.uint8), connectivity=8)
     before = cv2.connectedComponentsWithStats(outline.hard.astype(np.uint8), connectivity=8)
     whole = np.zeros(count, np.int64)
     np.maximum.at(whole, np.asarray(labels.ravel(), np.intp), before[2][:, cv2.CC_STAT_AREA][before[1]].ravel())
