@@ -21,6 +21,7 @@ PARTS = {
     "counterfoil.edits.patch_refinement": "filling the background",
     "counterfoil.edits.patch_composition": "filling the background",
     "counterfoil.edits.smooth_fill": "filling the background",
+    "counterfoil.edits.inpainting_network": "MI-GAN",
     "counterfoil.edits.fill_quality": "judging fills",
     "counterfoil.edits.line_ends": "judging fills",
     "counterfoil.edits.attachments": "judging fills",

@@ -9,6 +9,7 @@ from PIL import Image
 from scipy.stats import chisquare
 from skimage.measure import label, regionprops
 
+from counterfoil.edits.geometry import object_box
 from counterfoil.edits.registry import edit_named
 from counterfoil.edits.subject import Subject
 from counterfoil.errors import Unusable, UserError
@@ -216,3 +217,12 @@ def test_what_an_object_left_is_the_filled_background() -> None:
 def test_settings_that_no_picture_can_have_are_refused(name: str, settings: dict[str, object]) -> None:
     with pytest.raises(UserError, match="expected"):
         edit_named(name, settings)
+
+
+def test_a_box_is_that_of_its_own_plane_whatever_was_at_its_place_before() -> None:
+    for side in range(5, 40):
+        plane = np.zeros((64, 64), np.uint8)
+        plane[3 : side + 3, 10 : side + 12] = 255
+        plane.flags.writeable = False  # such planes are looked at once
+        assert object_box(plane) == object_box(plane) == object_box(plane.copy()) == (10, 3, side + 2, side)
+        del plane

@@ -405,11 +405,9 @@ def _measure_nearest(hole: _SplitHole, wanted: NDArray[np.intp]) -> float:
     own, library = hole.patches[wanted], hole.library
     columns = library.number_at.shape[1]
     products = (2 * own) @ library.patches.T
-    own_squares = (own * own).sum(axis=1)
     errors, nearest = np.empty_like(library.squares), np.empty(len(wanted), np.float32)
     for row, place in enumerate(wanted):  # one row at a time, which stays in the processor's cache
-        np.add(own_squares[row], library.squares, out=errors)
-        np.subtract(errors, products[row], out=errors)
+        np.subtract(library.squares, products[row], out=errors)
         down, across = divmod(int(place), columns)
         beside = library.number_at[
             max(0, down - STRANGE_PATCH + 1) : down + STRANGE_PATCH,
@@ -417,7 +415,7 @@ def _measure_nearest(hole: _SplitHole, wanted: NDArray[np.intp]) -> float:
         ]
         errors[beside[beside >= 0]] = np.inf
         nearest[row] = errors.min()
-    nearest = np.maximum(nearest, 0)
+    nearest = np.maximum(nearest + (own * own).sum(axis=1), 0)
     return float(np.sqrt(nearest[np.isfinite(nearest)] / STRANGE_PATCH**2, dtype=np.float64).mean())
 
 

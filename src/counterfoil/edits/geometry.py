@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import NamedTuple
+from weakref import ref
 
 import cv2
 import numpy as np
@@ -36,8 +37,23 @@ class BoundingBox(NamedTuple):
         return self.left + (self.width - 1) / 2, self.top + (self.height - 1) / 2
 
 
+_known_boxes: dict[tuple[int, bool], tuple[ref[Bytes], BoundingBox]] = {}  # of planes that cannot change
+
+
 def object_box(alpha: Bytes, faithful: bool = False) -> BoundingBox:
     """The bounding box of the object; `faithful`: of the piece with the largest box, as in ImageNet-E's tool."""
+    if alpha.flags.writeable or alpha.base is not None:
+        return _find_box(alpha, faithful)
+    key = id(alpha), faithful
+    known = _known_boxes.get(key)
+    if known is not None and known[0]() is alpha:
+        return known[1]
+    box = _find_box(alpha, faithful)
+    _known_boxes[key] = ref(alpha, lambda _: _known_boxes.pop(key, None)), box
+    return box
+
+
+def _find_box(alpha: Bytes, faithful: bool) -> BoundingBox:
     opaque = hard_object(alpha).astype(np.uint8)
     left, top, width, height = cv2.boundingRect(opaque)  # much quicker than looking for pieces where nothing is
     inside = opaque[top : top + height, left : left + width]

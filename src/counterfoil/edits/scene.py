@@ -222,12 +222,15 @@ def _split_rows(rows: _Rows, alone: bool) -> float | None:
         if not PLACES[0] <= place <= PLACES[1]:
             continue
         above, below = rows.means[:number], rows.means[number:]
-        left = sum(float(((side - side.mean(axis=0)) ** 2).sum()) for side in (above, below))
+        means = above.mean(axis=0), below.mean(axis=0)
+        difference = float(np.linalg.norm(means[0] - means[1]))
+        if difference < DISTINCT:  # the usual case, told at once
+            continue
+        left = sum(float(((side - mean) ** 2).sum()) for side, mean in zip((above, below), means, strict=True))
         explained = 1 - left / max(total, 1e-6)
-        difference = float(np.linalg.norm(above.mean(axis=0) - below.mean(axis=0)))
         near = max(2, round(NEAR * ROWS))
         close = float(np.linalg.norm(above[-near:].mean(axis=0) - below[:near].mean(axis=0)))
-        fits = difference >= DISTINCT and sharp[0] <= close / difference <= sharp[1]
+        fits = sharp[0] <= close / difference <= sharp[1]
         if explained > max(best, least) and fits:
             best, line = explained, place
     return line
