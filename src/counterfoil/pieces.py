@@ -358,7 +358,8 @@ class PieceRunner(PortableWork[Piece, "Piece | ItemFailure"], Generic[Item]):
             try:
                 return self._make(piece)
             except (UserError, OSError) as error:
-                if isinstance(error, OSError) and error.errno in _NO_PIECE_CAN_BE_WRITTEN:
+                system = error.__cause__ if isinstance(error, UserError) else error  # files say that the disk is full
+                if isinstance(system, OSError) and system.errno in _NO_PIECE_CAN_BE_WRITTEN:
                     raise
                 kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
                 reason = f"{kind}{' '.join(str(error).split())}"[:_LONGEST_REASON]

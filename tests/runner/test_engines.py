@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -154,6 +155,28 @@ def test_a_run_in_which_every_piece_fails_ends_early(recipe: str, tmp_path: Path
     with pytest.raises(cf.UserError, match=r"the first 3 failed: .*has changed since"):
         process_photos(work, tmp_path / "out")
     assert len(read_status(tmp_path / "out").failures) == 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the file is found in /proc")
+def test_a_full_disk_ends_a_run_at_the_first_part_that_it_cannot_take(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = PhotoWork(prepare(config(write_photos(tmp_path, 6), recipe, workers=1)))
+    bring, tried = os.fsync, []
+
+    def fill(number: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{number}"))
+        if path.parent.name == "parts":
+            tried.append(path.name.split(".")[1])  # without the random end of a temporary name
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        bring(number)
+
+    monkeypatch.setattr(os, "fsync", fill)
+    with pytest.raises(cf.UserError, match=r"the disk is full while writing .*/parts/"):
+        process_photos(work, tmp_path / "out")
+    assert tried
+    assert len(set(tried)) == len(tried)  # none is made again
+    assert not read_status(tmp_path / "out").failures
 
 
 @pytest.mark.parametrize(
