@@ -236,7 +236,7 @@ def test_ids_are_located_in_another_table_in_whatever_order_and_row_groups(tmp_p
 def test_taking_rows_or_none_of_them_loads_no_pandas(tmp_path: Path) -> None:
     path = write_table(tmp_path / "t.parquet", {"id": "text", "size": "int"}, {"id": ["a", "b"], "size": [1, 2]})
     code = (
-        "import sys, numpy as np; from pathlib import Path; from counterfoil.store.parquet import TableColumns\n"
+        "import sys, numpy as np; from pathlib import Path; from counterfoil.store.table_columns import TableColumns\n"
         f"table = TableColumns(Path({str(path)!r}))\n"
         "none, one = (table.take(np.array(rows, np.intp)) for rows in ([], [1]))\n"
         "assert ([*none['id']], [*none['size']], [*one['id']], [*one['size']]) == ([], [], ['b'], [2])\n"
