@@ -54,16 +54,18 @@ def test_the_hole_meets_nothing_that_stands_out_with_the_object() -> None:
         assert not hole[:, 30:].any()
 
 
-def test_the_hole_is_cut_where_the_photo_is_even() -> None:
-    shape = np.zeros((100, 200), bool)
-    shape[35:65, 5:35] = True
-    image = np.full((100, 200, 3), 120, np.uint8)
-    image[:, 60:130] = np.where(np.arange(100) < 50, 30, 220)[:, None, None]  # a horizon
-    for seed in range(6):
-        hole = find_room(shape, RNG(seed), image=image)
-        assert hole.sum() == 900
-        crossed = hole[:, 60:130]
-        assert not (crossed[:50].any() and crossed[50:].any())
+def test_the_hole_is_cut_neither_where_the_photo_is_most_even_nor_where_it_is_least() -> None:
+    shape = np.zeros((100, 400), bool)
+    shape[20:80, 5:65] = True
+    image = np.full((100, 400, 3), 120, np.uint8)
+    image[:, 60:100] = np.where(np.arange(100) < 50, 30, 220)[:, None, None]  # few places are at a horizon
+    image[:, 320:] = 120  # and some in what is of one colour
+    ramp = np.linspace(60, 200, 100, dtype=np.uint8)[:, None, None]
+    image[:, 100:320] = ramp  # most are on a slope
+    cut = [find_room(shape, RNG(seed), image=image) for seed in range(12)]
+    assert all(hole.sum() == 3600 for hole in cut)
+    on_slope = [bool(hole[:, 100:320].any()) for hole in cut]
+    assert sum(on_slope) >= 10
 
 
 def test_an_object_that_leaves_no_room_is_refused() -> None:

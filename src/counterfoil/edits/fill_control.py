@@ -23,7 +23,7 @@ from counterfoil.types import Attribute, Picture
 GRAIN = 128  # shorter side in pixels at which a place is looked for
 SCALES = tuple(0.9**step for step in range(16))  # of the hole's sides, the largest that fits is taken
 SMALLEST = 0.03  # share of the picture; a smaller hole says little about the fill behind an object
-PLACES = 12  # that are drawn: of these the hole is cut where the photo is most even, not across a horizon or a path
+PLACES = 12  # that are drawn: of these the one is taken where the photo is as even as it is in the middle of them
 COARSE = 2.0  # pixels at that size: finer grain does not make a place uneven
 
 Bytes = NDArray[np.uint8]
@@ -36,7 +36,7 @@ class FillControl(Edit):
     """Cut a hole of the object's shape, the largest that fits, out of the background beside it, and fill it."""
 
     attribute: ClassVar[Attribute] = "control"
-    version: ClassVar[int] = 5  # 5: where the photo is even; 4: beside what stands out too; 5, 3, 2: other fills
+    version: ClassVar[int] = 5  # 5: where it is as even as mostly; 4: beside what stands out too; 5, 3, 2: other fills
 
     @property
     def level(self) -> str:
@@ -77,8 +77,8 @@ def _fill_elsewhere(subject: Subject, rng: np.random.Generator) -> tuple[Fill, F
 def find_room(shape: Flags, rng: np.random.Generator, beside: Flags | None = None, image: Bytes | None = None) -> Flags:
     """The largest hole of this shape that fits beside it, at a random place; raises `Unusable` where none does.
 
-    `beside`: what the hole must not meet, the shape itself unless given. `image`: the photo, of which the most even of
-    several random places is taken.
+    `beside`: what the hole must not meet, the shape itself unless given. `image`: the photo; of several random places
+    the one in the middle of them by how even it is there is taken, so that neither the sky nor a horizon decides.
     """
     occupied = shape if beside is None else beside
     height, width = shape.shape
@@ -98,7 +98,7 @@ def find_room(shape: Flags, rng: np.random.Generator, beside: Flags | None = Non
             drawn = places[rng.choice(len(places), min(PLACES, len(places)), replace=False)]
             colours = _reduce_colours(image, size)
             cuts = [_put(hole, occupied, place / scale) for place in drawn]
-            return min(cuts, key=lambda cut: _measure_unevenness(colours, cut))
+            return sorted(cuts, key=lambda cut: _measure_unevenness(colours, cut))[len(cuts) // 2]
     raise Unusable(f"the background beside the object has no room for a hole of {SMALLEST:.0%} of the picture")
 
 
