@@ -109,7 +109,8 @@ def test_what_is_done_to_a_made_picture_does_not_reach_the_next_one(name: str) -
 
 
 def test_threads_make_the_same_pictures_as_one_worker_in_another_order() -> None:
-    jobs = [(name, "blob" if place % 2 else "cup") for place, name in enumerate(EDITED)]
+    jobs = [(name, "blob" if place % 2 else "cup") for place, name in enumerate(EDITED) if name != "shadow"]
+    jobs.append(("shadow", "blob"))  # the cup's would fall on its saucer and is refused
     alone = {job: edited(EDITED[job[0]], PICTURES[job[1]]()) for job in reversed(jobs)}
     # One pixel more makes the photo a new one: nothing remembered from the first turn can answer.
     fresh = {picture: _widened(PICTURES[picture]()) for picture in PICTURES}
