@@ -18,6 +18,7 @@ from counterfoil.report.notebook_cell import render_result
 from counterfoil.report.page import write_report
 from counterfoil.run_tables import list_answers, pair_answers, to_arrow_table, to_frame
 from counterfoil.statistics.answers import Answers
+from counterfoil.store.folder_lock import refuse_other_run
 from counterfoil.store.folder_mirror import describe_place, open_folder, push_folder
 from counterfoil.store.mask_table import MASK_TABLE
 from counterfoil.store.prediction_tables import locate_predictions
@@ -151,13 +152,17 @@ class Result:
         log_to_tracker(tracker, content, self.report(self.folder))
 
     def report(self, out: str | Path) -> Path:
-        """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder."""
+        """Write report.html, drops.csv, summary.json, skipped.csv and the tables of answers into a folder.
+
+        Raises `UserError` where the folder holds another run.
+        """
         folder = open_folder(out)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"expected a folder to write into, got '{folder}': {error.strerror}") from error
         if folder.resolve() != self.folder.resolve():
+            refuse_other_run(folder, self.folder)
             shutil.copytree(self.folder / "predictions", folder / "predictions", dirs_exist_ok=True)
             for name in ("variants.parquet", "run.json", MASK_TABLE):
                 if (self.folder / name).is_file():

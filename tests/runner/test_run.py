@@ -305,6 +305,18 @@ def test_a_folder_that_holds_another_run_is_refused(photos: tuple[Path, Path], t
         cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path, limit=2, seed=1)
 
 
+def test_a_report_is_not_written_over_another_run(photos: tuple[Path, Path], tmp_path: Path) -> None:
+    images, masks = photos
+    cf.run(images, [MODEL], masks=masks, recipe=RECIPE, out=tmp_path, limit=2)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    other = cf.run(images, [MODEL], masks=masks, edits=["grayscale"], limit=2)
+    with pytest.raises(cf.UserError, match=r"it holds a run with another .*recipe"):
+        other.report(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    other.report(tmp_path / "other")
+    other.report(tmp_path / "other")  # its own
+
+
 def test_another_seed_draws_other_random_edits(photos: tuple[Path, Path]) -> None:
     from counterfoil.store.parquet import read_table
 

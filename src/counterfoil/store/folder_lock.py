@@ -65,22 +65,35 @@ def claim_folder(
     record = json.loads(json.dumps(requested))
     path = folder / "run.json"
     if path.is_file():
-        earlier = read_sealed(path)
-        # fields that an older version did not record count as empty
-        different = [
-            name
-            for name in record
-            if name not in may_differ
-            and (earlier.get(name) or None) != (record[name] or None)
-            and not (name in may_grow and _holds_all(record[name], earlier.get(name)))
-        ]
-        if different:
-            names = dict.fromkeys(_FIELD_NAMES.get(name, name.replace("_", " ")) for name in different)
-            raise FolderClaimedError(folder, " and ".join(names) + explain_fills(earlier, record))
+        _check_same_run(folder, record, may_differ, may_grow)
         if keep:
             return
     forget_checksums(folder)  # the tables may change from now on
     write_sealed(path, record)
+
+
+def refuse_other_run(folder: Path, own: Path) -> None:
+    """Raises `UserError` where a folder holds another run than that in the folder `own`, whose tables go there."""
+    if all((place / "run.json").is_file() for place in (folder, own)):
+        _check_same_run(folder, read_sealed(own / "run.json"), MAY_DIFFER, frozenset())
+
+
+def _check_same_run(
+    folder: Path, record: Mapping[str, Any], may_differ: Collection[str], may_grow: Collection[str]
+) -> None:
+    """Raises `FolderClaimedError` where the record in a folder is not of this run."""
+    earlier = read_sealed(folder / "run.json")
+    # fields that an older version did not record count as empty
+    different = [
+        name
+        for name in record
+        if name not in may_differ
+        and (earlier.get(name) or None) != (record[name] or None)
+        and not (name in may_grow and _holds_all(record[name], earlier.get(name)))
+    ]
+    if different:
+        names = dict.fromkeys(_FIELD_NAMES.get(name, name.replace("_", " ")) for name in different)
+        raise FolderClaimedError(folder, " and ".join(names) + explain_fills(earlier, record))
 
 
 def _holds_all(now: Any, earlier: Any) -> bool:
