@@ -179,7 +179,7 @@ def test_the_code_of_the_readme_runs(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "report.html").is_file()
+    assert (tmp_path / "report" / "report.html").is_file()
 
 
 def test_links_of_the_readme_are_absolute_on_a_package_index(tmp_path: Path) -> None:
